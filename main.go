@@ -1,0 +1,5 @@
+// Command acuse receives webhooks, keeps them, and hands them over until they are
+// done.
+package main
+
+func main() {}
