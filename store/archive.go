@@ -130,7 +130,9 @@ type DeliveryFilter struct {
 	Answer                    string // 2xx 3xx 4xx 5xx timeout refused: last answer of a job
 	Duplicates                bool   // only those with duplicates
 	Resent                    bool   // only those that a person queued again
+	Failing                   bool   // only those with a queued job that failed before
 	Before                    int64
+	After                     int64 // not 0: the f.Limit oldest above it, listed newest first all the same; Before is ignored
 	Limit                     int // 100 when 0, at most 500
 }
 
