@@ -22,7 +22,8 @@ type Delivery struct {
 	} `json:"jobs"`
 }
 
-// Call sends a JSON request to the private listener and decodes the answer.
+// Call sends a JSON request to the private listener and decodes the answer; a nil
+// in sends none, a nil out reads none.
 func (a *Acuse) Call(method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -51,6 +52,9 @@ func (a *Acuse) Call(method, path string, in, out any) error {
 	}
 	if res.StatusCode/100 != 2 {
 		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, b)
+	}
+	if out == nil {
+		return nil
 	}
 	return json.Unmarshal(b, out)
 }

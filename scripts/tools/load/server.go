@@ -17,18 +17,16 @@ type Acuse struct {
 	Bin, Dir      string
 	Public, Admin string // addresses, host:port
 	Token         string // of the API
+	Emulator      string // program that runs Bin, such as qemu-aarch64; empty: none
 	cmd           *exec.Cmd
 }
 
-// Build builds acuse from the module in the current folder.
-func Build(dir string, tags string) (string, error) {
-	name := "acuse"
-	if tags != "" {
-		name += "-" + tags
-	}
-	bin := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-o", bin, "-tags", tags, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+// Build builds acuse from the module in the current folder, stripped, with the
+// build tags and environment ("GOARCH=arm64") given.
+func Build(dir string, tags string, env ...string) (string, error) {
+	bin := filepath.Join(dir, strings.Join(append([]string{"acuse", tags}, env...), "-"))
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "-tags", tags, ".")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -68,7 +66,11 @@ func (a *Acuse) Start() error {
 		return err
 	}
 	defer log.Close()
-	a.cmd = exec.Command(a.Bin, "serve", "--config", filepath.Join(a.Dir, "acuse.yaml"))
+	args := []string{a.Bin, "serve", "--config", filepath.Join(a.Dir, "acuse.yaml")}
+	if a.Emulator != "" {
+		args = append([]string{a.Emulator}, args...)
+	}
+	a.cmd = exec.Command(args[0], args[1:]...)
 	a.cmd.Env = append(os.Environ(), "ACUSE_ADMIN_TOKEN="+a.Token)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	if err := a.cmd.Start(); err != nil {
