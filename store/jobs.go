@@ -118,4 +118,5 @@ type Result struct {
 	Header                  []byte        // answer's headers, EncodeHeader's form; may be nil
 	Body                    []byte        // answer's body: 4 KiB an attempt, 64 KiB of the latest
 	Worker                  string        // pull: who settled it
+	RetryAfter              time.Duration // wait the app asked for; 0 is none. It shapes Settlement.Due and is not kept
 }
