@@ -91,6 +91,9 @@ const (
 	ClaimMismatch     Reason = "claim_mismatch"
 	MalformedBody     Reason = "malformed_body"
 	IPNotAllowed      Reason = "ip_not_allowed"
+	// Two that the edge answers with a status of their own: 415 and 413.
+	UnsupportedEncoding Reason = "unsupported_encoding" // signed_over decoded, and this Content-Encoding cannot be undone
+	TooLarge            Reason = "too_large"            // decoded bytes or batch items over the limit
 )
 
 // Refusal is the error of a request that did not pass. Its text holds no secret,
