@@ -1,0 +1,114 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"acuse/provider"
+	"acuse/store"
+)
+
+// Limits of what a request may bring along.
+const (
+	maxItems = 1000 // of a batch
+	maxText  = 1024 // bytes of an event id, a type or a resource as written
+)
+
+// arrival is what the store is asked to keep of a verified request.
+func (e *Edge) arrival(v *visit) store.Arrival {
+	src := v.source
+	a := store.Arrival{
+		Source:     src.Name,
+		Provider:   src.Provider,
+		ReceivedAt: v.now,
+		Method:     v.request.Method,
+		Target:     v.request.Target,
+		Header:     store.EncodeHeader(v.request.Header),
+		Body:       v.request.Body,
+		Slot:       v.result.Slot,
+		Events:     make([]store.Event, len(v.result.Events)),
+	}
+	if v.remote.IsValid() {
+		a.Remote = v.remote.String()
+	}
+	v.lanes = src.lanes
+	for i := range v.result.Events {
+		ev := src.event(&v.result.Events[i], v.request.Body)
+		if ev.Quarantine = v.result.Quarantine; ev.Quarantine != "" {
+			ev.ID, ev.Made = "", false
+		} else if to, ok := e.announced.take(eventKey{src.Name, ev.ID}, v.now); ok {
+			ev.Test = true
+			ev.Jobs = src.testJobs(ev.ID, to)
+			v.lanes = to
+		} else {
+			ev.Jobs = src.jobs(ev.ID, ev.Test)
+		}
+		a.Events[i] = ev
+	}
+	a.AckMicros = time.Since(v.start).Microseconds()
+	return a
+}
+
+// event is what the store keeps of one identified event, without its jobs.
+func (s *source) event(in *provider.Event, body []byte) store.Event {
+	bytes := body
+	if in.Part >= 0 {
+		bytes = in.Bytes
+	}
+	sum := sha256.Sum256(bytes)
+	out := store.Event{
+		ID: short(in.ID), Type: short(in.Type), Resource: short(in.Resource),
+		Version: in.Version, Unit: in.Unit, Test: in.Test,
+		Part: in.Part, Size: len(bytes), Digest: int64(binary.BigEndian.Uint64(sum[:8])),
+		Window: s.windowID, Revive: s.Revive,
+	}
+	if in.BodyHash {
+		out.Window = s.windowHash
+	}
+	if in.NoID || in.ID == "" {
+		out.ID, out.Made = "acuse-"+rand.Text(), true
+	}
+	return out
+}
+
+// jobs are one for each of the source's destinations.
+func (s *source) jobs(eventID string, test bool) []store.NewJob {
+	state, note := store.Queued, ""
+	if test && s.TestEvents == "keep" {
+		state, note = store.Filtered, "test event, and test_events is keep"
+	}
+	jobs := make([]store.NewJob, len(s.lanes))
+	for i, name := range s.lanes {
+		jobs[i] = store.NewJob{Destination: name, Key: key(s.keyPrefix, eventID, s.keySuffix[i]), State: state, Note: note}
+	}
+	return jobs
+}
+
+// testJobs are those of a test of ours: for the destinations it was announced with,
+// under the same key names as a real event.
+func (s *source) testJobs(eventID string, destinations []string) []store.NewJob {
+	jobs := make([]store.NewJob, len(destinations))
+	for i, name := range destinations {
+		suffix := ":" + escape(name)
+		for k, lane := range s.lanes {
+			if lane == name {
+				suffix = s.keySuffix[k]
+			}
+		}
+		jobs[i] = store.NewJob{Destination: name, Key: key(s.keyPrefix, eventID, suffix), State: store.Queued}
+	}
+	return jobs
+}
+
+// short keeps a text whole up to maxText bytes; a longer one is kept by its hash, so
+// that two that differ in the last byte never meet.
+func short(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + hex.EncodeToString(sum[:])
+}
