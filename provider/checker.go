@@ -1,100 +1,321 @@
 package provider
 
 import (
-	"io/fs"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
-// Catalogue is a set of providers by name.
-type Catalogue struct {
-	byName map[string]*Provider
+// Checker is a provider with one source's settings, compiled. It is safe for use by
+// several goroutines.
+type Checker struct {
+	provider    *Provider
+	params      map[string]string
+	firstSecret string
+	limit       int64 // of a decoded body
+	auth        check
+	plan        plan
+	unverified  bool
+	waiting     bool
+	handshakes  []*handshake
+	answers     []answer
+	test        *match
+	required    bool
+	ids         ids
+	types       []*template
+	resources   []*template
+	versions    []*template
+	unit        string
+	supersedes  bool
+	batch       []*batchRule
+	oneID       bool // the source's own id is the request's: a batch is not looked into
+	splits      bool // items become events of their own
 }
-
-// Provider is one file of the catalogue.
-type Provider struct {
-	Name  string
-	Title string
-	file  *file
-}
-
-// file is the decoded JSON of a provider.
-type file struct{}
-
-// Embedded is the catalogue that comes with the binary.
-func Embedded() (*Catalogue, error) { panic("provider: being written") }
-
-// Load reads every *.json of the folder. An unknown field, kind or filter is an
-// error that names file and field.
-func Load(dir fs.FS) (*Catalogue, error) { panic("provider: being written") }
-
-// Get finds a provider by name.
-func (c *Catalogue) Get(name string) (*Provider, bool) { p, ok := c.byName[name]; return p, ok }
-
-// Names lists the providers in order of name.
-func (c *Catalogue) Names() []string { panic("provider: being written") }
-
-// Horizon is how long the provider goes on retrying; 0 is not known.
-func (p *Provider) Horizon() time.Duration { panic("provider: being written") }
-
-// Window is how long the dedup key of an event must be remembered by the rules of
-// design section 4, before the source's own setting and the life of its row: at
-// least 7 days, or the file's own window. bodyHash: the id is a digest of the body.
-func (p *Provider) Window(bodyHash bool) time.Duration { panic("provider: being written") }
-
-// MaxBody is how many bytes the provider may send; 0 is not stated.
-func (p *Provider) MaxBody() int64 { panic("provider: being written") }
-
-// RejectStatus is the status the provider wants for a failed check; 401 by default.
-func (p *Provider) RejectStatus() int { panic("provider: being written") }
-
-// Checker is a provider with one source's settings, compiled. It is safe for use
-// by several goroutines.
-type Checker struct{}
-
-// Compile makes a Checker. Its errors name the field and hide values.
-func (p *Provider) Compile(s Settings) (*Checker, error) { panic("provider: being written") }
 
 // Custom is the provider of a source that names none: auth comes from Settings.
-func Custom() *Provider { panic("provider: being written") }
-
-// Early refuses a request that lacks a required signature header, before its body
-// is read; nil when nothing can be said yet. GET and HEAD are never refused here.
-func (c *Checker) Early(method string, h http.Header) error { panic("provider: being written") }
-
-// Methods are what the source answers besides POST: those of its handshakes.
-func (c *Checker) Methods() []string { panic("provider: being written") }
-
-// Receive judges a request: handshake, signature over the raw bytes, then identity.
-// The error is a *Refusal.
-func (c *Checker) Receive(r *Request, now time.Time) (Result, error) {
-	panic("provider: being written")
+func Custom() *Provider {
+	return &Provider{Name: "custom", Title: "Custom", file: new(file)}
 }
 
-// Identify reads identity alone, of a request that was verified before (release
-// from quarantine).
-func (c *Checker) Identify(r *Request) Result { panic("provider: being written") }
+// Compile makes a Checker. Its errors name the field and hide values.
+func (p *Provider) Compile(s Settings) (*Checker, error) {
+	c := &Checker{provider: p, params: maps.Clone(s.Params), waiting: s.Waiting, handshakes: p.shakes, answers: p.answers,
+		test: p.test, required: p.file.ID.Required, unit: "", supersedes: true}
+	c.limit = max(s.MaxBody, 0)
+	if c.limit == 0 {
+		c.limit = max(p.file.MaxBody, defaultMaxBody)
+	}
+	if v := p.file.Version; v != nil {
+		c.unit, c.supersedes = v.Unit, v.Supersedes == nil || *v.Supersedes
+	}
+	if len(s.Secrets) > 0 {
+		c.firstSecret = s.Secrets[0]
+	}
+	for i, h := range p.shakes {
+		if err := h.supported(numbered("handshake", i, len(p.shakes))); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.setAuth(&s); err != nil {
+		return nil, err
+	}
+	return c, c.setIdentity(&s)
+}
 
-// Reply is what the provider wants to read after a stored event or a refusal it
-// stated an answer for; nil when it does not care.
-func (c *Checker) Reply(r *Request) *Reply { panic("provider: being written") }
+func (c *Checker) setAuth(s *Settings) (err error) {
+	c.plan = c.provider.auth
+	switch {
+	case s.Unsigned && len(s.Auth) > 0:
+		return errors.New("unsigned: not together with auth")
+	case s.Unsigned:
+		c.plan = nonePlan{}
+	case len(s.Auth) > 0:
+		var f authFile
+		if err := strict("auth", s.Auth, &f); err != nil {
+			return err
+		}
+		if c.plan, err = parseAuth("auth", &f); err != nil {
+			return err
+		}
+	case c.plan == nil:
+		return errors.New("auth: missing; a source without a provider needs auth or unsigned: true")
+	}
+	_, c.unverified = c.plan.(nonePlan)
+	if err := c.checkSecrets(s); err != nil {
+		return err
+	}
+	b := &binding{secrets: s.Secrets, settings: s, params: s.Params, limit: c.limit,
+		used: make([]bool, len(s.Secrets)), why: make([]error, len(s.Secrets))}
+	if c.auth, err = c.plan.bind(b); err != nil {
+		return err
+	}
+	for i, used := range b.used {
+		if !used && b.why[i] != nil {
+			return fmt.Errorf("secrets[%d]: %w", i, b.why[i])
+		}
+	}
+	return c.checkParams(s)
+}
 
-// Item rebuilds the body that holds only the item part of a batch, its bytes
-// unchanged within the original envelope.
-func (c *Checker) Item(body []byte, part int) ([]byte, error) { panic("provider: being written") }
+func (c *Checker) checkSecrets(s *Settings) error {
+	switch {
+	case len(s.Secrets) > maxSecrets:
+		return fmt.Errorf("secrets: at most %d", maxSecrets)
+	case len(s.Secrets) == 0 && !c.unverified && !s.Waiting && needsSecret(c.plan):
+		return errors.New("secrets: missing; say unsigned: true to take requests from anybody")
+	case s.Tolerance < 0:
+		return errors.New("tolerance: negative")
+	}
+	for i, secret := range s.Secrets {
+		if secret == "" {
+			return fmt.Errorf("secrets[%d]: is empty", i)
+		}
+	}
+	return nil
+}
 
-// CanSign tells whether Sign works: symmetric schemes only.
-func (c *Checker) CanSign() bool { panic("provider: being written") }
+// needsSecret is false for kinds that this version refuses anyway, so that their own
+// message is the one shown.
+func needsSecret(p plan) bool {
+	switch p := p.(type) {
+	case later:
+		return false
+	case whenPlan:
+		return needsSecret(p.plan)
+	case groupPlan:
+		return !slices.ContainsFunc(p.of, func(one plan) bool { return !needsSecret(one) })
+	}
+	return true
+}
 
-// Sign signs a request afresh as the provider would: it sets the headers (or the
-// query of the target, or form fields) that Receive will look for, with a timestamp
-// of now and, for slot > 0, the secret of that slot first; where the header holds a
-// list, with every secret. Everything else stays as it is.
-func (c *Checker) Sign(r *Request, slot int, now time.Time) error { panic("provider: being written") }
+// checkParams wants every param that the auth reads, and knows no others.
+func (c *Checker) checkParams(s *Settings) error {
+	var missing error
+	c.plan.each(func(p *placeholder) {
+		if p.src == srcParam && s.Params[p.arg] == "" {
+			missing = fmt.Errorf("params.%s: missing; the provider's signature needs it", p.arg)
+		}
+	})
+	if missing != nil || len(s.Params) == 0 {
+		return missing
+	}
+	known := c.params
+	if c.provider.auth != nil {
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if !slices.Contains(c.knownParams(), name) {
+				return fmt.Errorf("params.%s: provider %s has no such parameter", name, c.provider.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Checker) knownParams() []string {
+	known := c.provider.Params()
+	c.plan.each(func(p *placeholder) {
+		if p.src == srcParam {
+			known = append(known, p.arg)
+		}
+	})
+	return known
+}
+
+func (c *Checker) setIdentity(s *Settings) (err error) {
+	p := c.provider
+	c.ids, c.types, c.resources, c.versions, c.batch = ids{first: p.key}, p.types, p.resource, p.versions, p.batch
+	switch s.Batch {
+	case "", "split", "whole":
+	default:
+		return fmt.Errorf("batch: want split or whole, not %q", s.Batch)
+	}
+	c.splits = s.Batch != "whole" && len(c.batch) == 1 && len(c.batch[0].steps) == 1
+	use := inIdentity
+	if len(c.batch) > 0 {
+		use = inItem
+	}
+	var itemIDs *ids
+	if s.ID != nil {
+		own, err := parseIDs("id", s.ID, use)
+		if err != nil {
+			return err
+		}
+		if usesItem(own.first, own.join) {
+			itemIDs = &own
+		} else {
+			c.ids, c.oneID, c.required = own, true, false
+		}
+	}
+	types, err := parseTemplates("type", s.Type, use)
+	if err != nil {
+		return err
+	}
+	resources, err := parseTemplates("resource", s.Resource, use)
+	if err != nil {
+		return err
+	}
+	if s.Type != nil {
+		c.types = types
+	}
+	if s.Resource != nil {
+		c.resources = resources
+	}
+	c.batch = slices.Clone(c.batch)
+	for i, b := range c.batch {
+		one := *b
+		if itemIDs != nil {
+			one.ids = *itemIDs
+		}
+		if s.Type != nil {
+			one.types = types
+		}
+		if s.Resource != nil {
+			one.resources = resources
+		}
+		c.batch[i] = &one
+	}
+	return nil
+}
+
+func (r *Request) zero() time.Time { return time.Time{} }
+
+// Early refuses a request that lacks a required signature header, before its body is
+// read; nil when nothing can be said yet. GET and HEAD are never refused here.
+func (c *Checker) Early(method string, h http.Header) error {
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions {
+		return nil
+	}
+	r := c.auth.early(h)
+	if r == nil {
+		return nil
+	}
+	for _, hs := range c.handshakes {
+		if !hs.auth && (hs.capture == nil || c.waiting) && hs.match.possible(method, h) {
+			return nil
+		}
+	}
+	return r
+}
+
+// Methods are what the source answers besides POST: those of its handshakes.
+func (c *Checker) Methods() []string {
+	var out []string
+	for _, h := range c.handshakes {
+		for _, m := range h.match.methods {
+			if m != http.MethodPost && !slices.Contains(out, m) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// Receive judges a request: handshake, signature over the raw bytes, then identity. The
+// error is a *Refusal.
+func (c *Checker) Receive(r *Request, now time.Time) (Result, error) {
+	in := c.open(r, now)
+	defer in.close()
+	if res, refusal, done := c.shake(in); done {
+		return result(res, refusal)
+	}
+	v := c.auth.verify(in)
+	if v.refusal != nil {
+		return Result{}, v.refusal
+	}
+	return result(c.identify(in, v))
+}
+
+func result(res Result, refusal *Refusal) (Result, error) {
+	if refusal != nil {
+		return Result{}, refusal
+	}
+	return res, nil
+}
+
+// Identify reads identity alone, of a request that was verified before (release from
+// quarantine). What makes a request doubtful stands in Quarantine.
+func (c *Checker) Identify(r *Request) Result {
+	in := c.open(r, r.zero())
+	defer in.close()
+	v := c.auth.verify(in) // for what it covers; its time is long past
+	v.refusal = nil
+	res, refusal := c.identify(in, v)
+	if refusal != nil {
+		e := c.whole(in)
+		e.ID, e.NoID, e.BodyHash = "", false, false
+		res.Quarantine, res.Events = refusal.Error(), []Event{e}
+	}
+	return res
+}
 
 // AuthHeaders are the names of headers that carry signatures, tokens or their
-// timestamps: masked on pages, kept as keyed digests in rejections.
-func (c *Checker) AuthHeaders() []string { panic("provider: being written") }
+// timestamps: masked on pages, kept as keyed digests in rejections. A name that ends in
+// "*" stands for every header that begins so.
+func (c *Checker) AuthHeaders() []string { return c.authNames(srcHeader) }
 
 // AuthQuery are the names of query parameters that carry tokens.
-func (c *Checker) AuthQuery() []string { panic("provider: being written") }
+func (c *Checker) AuthQuery() []string { return c.authNames(srcQuery) }
+
+func (c *Checker) authNames(src source) []string {
+	set := map[string]bool{}
+	c.auth.marks(func(p *placeholder) {
+		if p.src == src {
+			set[p.arg] = true
+		}
+	})
+	for _, h := range c.handshakes {
+		if h.from != nil && h.from.src == src {
+			set[h.from.arg] = true
+		}
+		if h.capture != nil {
+			h.capture.each(func(p *placeholder) {
+				if p.src == src {
+					set[p.arg] = true
+				}
+			})
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}

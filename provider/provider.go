@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Request is one HTTP request as it came in.
+// Request is one HTTP request as it came in. The names in Header are canonical, as
+// net/http makes them.
 type Request struct {
 	Method string
 	Target string // path and query as received: "/in/stripe?x=1"
@@ -34,6 +35,7 @@ type Settings struct {
 	Resource  []string          // likewise
 	Batch     string            // "split" (default) or "whole"
 	Waiting   bool              // waits for a handshake that brings its secret
+	MaxBody   int64             // bounds a decoded body; 0: the file's, else 1 MiB
 }
 
 // IDRule says where the event id stands: exactly one of its fields is set.
@@ -46,6 +48,7 @@ type IDRule struct {
 // Result is what a good request says.
 type Result struct {
 	Handshake  *Reply // set: answer with it and store nothing
+	Captured   string // a secret that the handshake brought: it verifies nothing until a person confirms it
 	Slot       int    // which secret verified, from 1; 0 when none is used
 	Unverified bool   // the source has no authentication
 	Events     []Event
@@ -63,10 +66,13 @@ type Event struct {
 	Resource string
 	Version  string
 	Unit     string // of Version: s, ms, rfc3339, int, string
-	Test     bool   // the file's `test` says so
-	BodyHash bool   // ID is a digest of the body: keep it for the retry horizon only
-	Part     int    // index of the batch item; -1 is the whole body
-	Bytes    []byte // the item's bytes, a slice of the body
+	// Supersedes is false for versions that order events but of which a higher one does
+	// not replace a lower one: ids, counters.
+	Supersedes bool
+	Test       bool   // the file's `test` says so
+	BodyHash   bool   // ID is a digest of the body: keep it for the retry horizon only
+	Part       int    // index of the batch item; -1 is the whole body
+	Bytes      []byte // the item's bytes, a slice of the body
 }
 
 // Reply is an answer in the provider's own terms.

@@ -1,0 +1,306 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// errCannotSign is the error of schemes and places that cannot be written.
+var errCannotSign = errors.New("provider: this request cannot be signed")
+
+// CanSign tells whether Sign works: symmetric schemes only.
+func (c *Checker) CanSign() bool { return c.auth.canSign() }
+
+// SignsInBody tells whether the signature or its timestamp stands inside the body, so
+// that signing afresh changes bytes of it.
+func (c *Checker) SignsInBody() bool {
+	in := false
+	c.auth.marks(func(p *placeholder) { in = in || p.src == srcJSON || p.src == srcForm })
+	return in
+}
+
+// Sign signs a request afresh as the provider would: it sets the headers (or the query
+// of Target and URL, or the field of the body) that Receive looks for, with a timestamp
+// of now and, for slot > 0, the secret of that slot first; where the place holds a list,
+// with every secret. Everything else stays as it is. The old body is not written to.
+func (c *Checker) Sign(r *Request, slot int, now time.Time) error {
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	in := c.open(r, now)
+	defer in.close()
+	return c.auth.sign(&signing{in: in, slot: slot})
+}
+
+// signing is one request being signed.
+type signing struct {
+	in   *input
+	slot int
+}
+
+// pick gives the element of the slot, else the first.
+func pick[T any](list []T, slot int, slotOf func(T) int) (T, bool) {
+	for _, one := range list {
+		if slotOf(one) == slot {
+			return one, true
+		}
+	}
+	if len(list) == 0 {
+		var zero T
+		return zero, false
+	}
+	return list[0], true
+}
+
+func (c *hmacCheck) sign(s *signing) error {
+	in := s.in
+	if name := c.wants.missing(in); name != "" && !c.timeAt(name) {
+		return fmt.Errorf("%w: %s is missing", errCannotSign, name)
+	}
+	if r := c.decode(in); r != nil {
+		return fmt.Errorf("%w: %s", errCannotSign, r.Reason)
+	}
+	in.sig = container{rule: c.sig}
+	if err := c.stamp(s); err != nil {
+		return err
+	}
+	order := []*hmacKey{}
+	if k, ok := pick(c.keys, s.slot, func(k *hmacKey) int { return k.slot }); ok {
+		order = append(order, k)
+	}
+	if c.sig.format != "plain" {
+		for _, k := range c.keys {
+			if !slices.Contains(order, k) {
+				order = append(order, k)
+			}
+		}
+	}
+	which, sums, err := c.sums(in, order)
+	if err != nil {
+		return err
+	}
+	return c.write(s, which, sums)
+}
+
+// timeAt tells whether a wanted input is the timestamp, which sign sets itself.
+func (c *hmacCheck) timeAt(name string) bool {
+	found := false
+	if c.time != nil {
+		for _, t := range c.time.from {
+			t.each(func(p *placeholder) { found = found || p.text == name })
+		}
+	}
+	return found
+}
+
+// stamp writes the time of now wherever the request holds the old one.
+func (c *hmacCheck) stamp(s *signing) error {
+	if c.time == nil {
+		return nil
+	}
+	value := formatTime(s.in.now, c.time.unit)
+	var there []*placeholder
+	for i, t := range c.time.from {
+		if len(t.parts) != 1 || t.parts[0].ph == nil {
+			return errCannotSign
+		}
+		p := t.parts[0].ph
+		if p.src == srcSig {
+			s.in.sig.text = c.sig.timeItem(p.arg, value)
+			return nil
+		}
+		if _, missing := t.append(nil, s.in); missing == nil || (i == len(c.time.from)-1 && len(there) == 0) {
+			there = append(there, p)
+		}
+	}
+	if _, missing := c.time.from[0].append(nil, s.in); missing != nil && len(there) == 1 && len(c.time.from) > 1 {
+		if _, last := c.time.from[len(c.time.from)-1].append(nil, s.in); last != nil {
+			there[0] = c.time.from[0].parts[0].ph // none is there: the first is the usual one
+		}
+	}
+	for _, p := range there {
+		if err := s.set(place{placeholder: p}, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeItem is how the time stands in a container.
+func (r *signatureRule) timeItem(key, value string) string {
+	if r.format == "pairs" {
+		return key + r.assign + value
+	}
+	return value
+}
+
+// sums signs the first message that the request can make.
+func (c *hmacCheck) sums(in *input, keys []*hmacKey) (which int, sums []string, err error) {
+	var missing *placeholder
+	for i := range c.messages {
+		sums = sums[:0]
+		for _, k := range keys {
+			st, miss := k.sum(c.messages[i].template, in)
+			if miss == nil {
+				sums = append(sums, string(encode(nil, st.sum, c.sig.encoding)))
+			}
+			k.put(st)
+			if missing == nil {
+				missing = miss
+			}
+		}
+		if len(sums) == len(keys) && len(keys) > 0 {
+			return i, sums, nil
+		}
+	}
+	if missing != nil {
+		return 0, nil, fmt.Errorf("%w: %s is missing", errCannotSign, missing.text)
+	}
+	return 0, nil, errCannotSign
+}
+
+// write puts the signatures where Receive reads them.
+func (c *hmacCheck) write(s *signing, which int, sums []string) error {
+	r := c.sig
+	var items []string
+	if s.in.sig.text != "" {
+		items = append(items, s.in.sig.text)
+	}
+	key := ""
+	if r.format == "pairs" {
+		b, missing := r.keys[0].append(nil, s.in)
+		if missing != nil {
+			return errCannotSign
+		}
+		key = string(b) + r.assign
+	}
+	for _, sum := range sums {
+		items = append(items, key+r.prefix+sum)
+	}
+	to := r.from[0]
+	if len(r.from) == len(c.messages) {
+		to = r.from[which]
+	}
+	for _, p := range slices.Backward(r.from) {
+		if v, ok := p.read(s.in); ok && v != "" && len(r.from) != len(c.messages) {
+			to = p
+		}
+	}
+	for _, p := range r.from {
+		if p.src == srcHeader {
+			p.clear(s.in.r.Header)
+		}
+	}
+	return s.set(to, strings.Join(items, r.separator))
+}
+
+// clear takes every header of the place away.
+func (p place) clear(h http.Header) {
+	for name := range h {
+		if name == p.arg || (p.prefix != "" && strings.HasPrefix(name, p.prefix)) {
+			delete(h, name)
+		}
+	}
+}
+
+// set writes a value at a place of the request.
+func (s *signing) set(p place, value string) error {
+	r := s.in.r
+	switch {
+	case p.src == srcHeader && p.prefix != "":
+		r.Header.Set(p.prefix+"1", value)
+	case p.src == srcHeader:
+		r.Header.Set(p.arg, value)
+	case p.src == srcQuery:
+		r.Target, r.URL = setQuery(r.Target, p.arg, value), setQuery(r.URL, p.arg, value)
+		s.in.url, s.in.queryOK = r.URL, false
+	case p.src == srcJSON && len(p.filters) == 0:
+		doc, ok := setJSON(s.in.json(), p.arg, value)
+		if !ok {
+			return fmt.Errorf("%w: %s is missing", errCannotSign, p.text)
+		}
+		s.body(doc)
+	case p.src == srcForm:
+		return s.setForm(p, value)
+	default:
+		return errCannotSign
+	}
+	return nil
+}
+
+func (s *signing) body(b string) {
+	s.in.r.Body = []byte(b)
+	s.in.body = s.in.r.Body
+	s.in.setText(s.in.r.Body)
+}
+
+// setQuery replaces the first value of a parameter, or adds it; the rest stays as written.
+func setQuery(target, name, value string) string {
+	if target == "" {
+		return ""
+	}
+	base, q, _ := strings.Cut(target, "?")
+	return base + "?" + setPair(q, name, value)
+}
+
+func setPair(pairs, name, value string) string {
+	pair := url.QueryEscape(name) + "=" + url.QueryEscape(value)
+	if pairs == "" {
+		return pair
+	}
+	list := strings.Split(pairs, "&")
+	for i, one := range list {
+		k, _, _ := strings.Cut(one, "=")
+		if k, err := url.QueryUnescape(k); err == nil && k == name {
+			list[i] = pair
+			return strings.Join(list, "&")
+		}
+	}
+	return pairs + "&" + pair
+}
+
+// setJSON replaces a value that is there; a number stays a number.
+func setJSON(doc, path, value string) (string, bool) {
+	v := gjson.Get(doc, path)
+	if !v.Exists() || v.Index == 0 {
+		return "", false
+	}
+	text := value
+	if v.Type != gjson.Number {
+		text = `"` + string(escapeJSON([]byte(value))) + `"`
+	}
+	return doc[:v.Index] + text + doc[v.Index+len(v.Raw):], true
+}
+
+// setForm replaces a field of an urlencoded body, or one of a multipart body whose text
+// stands there once; with filter jsonpath, a value inside the field.
+func (s *signing) setForm(p place, value string) error {
+	old, ok := s.in.form(p.arg)
+	if _, path, has := strings.Cut(p.text, "|jsonpath:"); has {
+		g, err := gjsonPath(path)
+		if err != nil || len(p.filters) != 1 || !ok {
+			return errCannotSign
+		}
+		if value, ok = setJSON(old, g, value); !ok {
+			return fmt.Errorf("%w: %s is missing", errCannotSign, p.text)
+		}
+	} else if len(p.filters) > 0 {
+		return errCannotSign
+	}
+	if formType(s.in.r.Header.Get("Content-Type")) == "application/x-www-form-urlencoded" {
+		s.body(setPair(s.in.text, p.arg, value))
+		return nil
+	}
+	if !ok || strings.Count(s.in.text, old) != 1 || old == "" {
+		return errCannotSign
+	}
+	s.body(strings.Replace(s.in.text, old, value, 1))
+	return nil
+}

@@ -1,0 +1,214 @@
+package provider
+
+import (
+	"crypto/hmac"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
+
+// signatureRule says where signatures stand and how they are written.
+type signatureRule struct {
+	from                      []place
+	format                    string // plain, list, pairs
+	separator, assign, prefix string
+	keys                      []*template // pairs: names that hold signatures
+	unique                    []string
+	skip                      int
+	encoding                  string // hex, base64, base64url
+}
+
+func parseSignature(path string, f *signatureFile) (*signatureRule, error) {
+	if f == nil {
+		return nil, at(path, "missing")
+	}
+	from, err := parsePlaces(join(path, "from"), f.From)
+	if err != nil {
+		return nil, err
+	}
+	s := &signatureRule{from: from, format: f.Format, separator: f.Separator, assign: f.Assign, prefix: f.Prefix,
+		unique: f.Unique, skip: f.Skip, encoding: f.Encoding}
+	if s.keys, err = parseTemplates(join(path, "key"), f.Key, inConfig); err != nil {
+		return nil, err
+	}
+	switch s.format {
+	case "", "plain":
+		s.format, s.separator = "plain", ","
+	case "list":
+		if s.separator == "" {
+			return nil, at(join(path, "separator"), "a list needs one")
+		}
+	case "pairs":
+		if s.separator == "" || s.assign == "" || len(s.keys) == 0 {
+			return nil, at(path, "pairs need separator, assign and key")
+		}
+	default:
+		return nil, at(join(path, "format"), "unknown format %q", s.format)
+	}
+	switch s.encoding {
+	case "hex", "base64", "base64url":
+	default:
+		return nil, at(join(path, "encoding"), "unknown encoding %q", s.encoding)
+	}
+	if s.skip < 0 || (s.skip > 0 && s.format != "list") || (len(s.unique) > 0 && s.format != "pairs") {
+		return nil, at(path, "skip is for lists, unique for pairs")
+	}
+	return s, nil
+}
+
+// container is the text that {sig:…} reads from.
+type container struct {
+	rule *signatureRule
+	text string
+}
+
+// append writes the value of a key (pairs) or the raw item of a number (list).
+func (c container) append(dst []byte, key string) ([]byte, bool) {
+	if c.rule == nil {
+		return dst, false
+	}
+	i := 0
+	for item := range strings.SplitSeq(c.text, c.rule.separator) {
+		item = strings.TrimSpace(item)
+		if c.rule.format == "pairs" {
+			if k, v, ok := strings.Cut(item, c.rule.assign); ok && k == key {
+				return append(dst, v...), true
+			}
+		} else if len(key) == 1 && key[0] == byte('0'+i) {
+			return append(dst, item...), true
+		}
+		i++
+	}
+	return dst, false
+}
+
+// signatures are the decoded signatures of a request, at most maxSignatures.
+type signatures struct {
+	n    int
+	size [maxSignatures]uint8
+	data [maxSignatures][64]byte
+}
+
+// add decodes one; what does not decode or is too long can match nothing and is dropped.
+func (s *signatures) add(item, enc string) {
+	if s.n == maxSignatures {
+		return
+	}
+	var n int
+	var err error
+	dst := s.data[s.n][:]
+	switch enc {
+	case "hex":
+		if hex.DecodedLen(len(item)) > len(dst) {
+			return
+		}
+		n, err = hex.Decode(dst, append(make([]byte, 0, 128), item...))
+	default:
+		e := base64.StdEncoding
+		if enc == "base64url" {
+			e, item = base64.RawURLEncoding, strings.TrimRight(item, "=")
+		}
+		if len(item) > 88 || strings.ContainsAny(item, "\r\n") { // the decoder passes over line ends
+			return
+		}
+		var buf [66]byte
+		if n, err = e.Strict().Decode(buf[:], append(make([]byte, 0, 88), item...)); err != nil || n > len(dst) {
+			return
+		}
+		copy(dst, buf[:n])
+	}
+	if err != nil || n == 0 {
+		return
+	}
+	s.size[s.n] = uint8(n)
+	s.n++
+}
+
+// match compares a sum with every signature, each in constant time.
+func (s *signatures) match(sum []byte) bool {
+	found := false
+	for i := range s.n {
+		if hmac.Equal(s.data[i][:s.size[i]], sum) {
+			found = true
+		}
+	}
+	return found
+}
+
+// collect reads the signatures of a request into in.sigs and the container into
+// in.sig. The refusal is nil when at least one item of the stated form is there.
+func (s *signatureRule) collect(in *input) *Refusal {
+	in.sigs.n, in.sig = 0, container{}
+	there, formed := "", false
+	for _, p := range s.from {
+		text, ok := p.read(in)
+		if !ok {
+			continue
+		}
+		if there == "" {
+			there, in.sig = p.text, container{s, text}
+		}
+		bad, good := s.items(in, text)
+		if bad {
+			return &Refusal{Reason: MalformedHeader, Detail: p.text}
+		}
+		formed = formed || good
+	}
+	if there == "" {
+		return &Refusal{Reason: MissingHeader, Detail: s.from[0].text}
+	}
+	if !formed {
+		return &Refusal{Reason: MalformedHeader, Detail: there}
+	}
+	return nil
+}
+
+// items takes the signatures out of one text. bad: a key that may stand once is there
+// twice. good: there was an item of the stated form.
+func (s *signatureRule) items(in *input, text string) (bad, good bool) {
+	i := 0
+	var seen [8]bool
+	for item := range strings.SplitSeq(text, s.separator) {
+		item = strings.TrimSpace(item)
+		i++
+		if s.format == "pairs" {
+			key, value, ok := strings.Cut(item, s.assign)
+			if !ok {
+				continue
+			}
+			for u, name := range s.unique {
+				if key == name && u < len(seen) {
+					if seen[u] {
+						return true, good
+					}
+					seen[u] = true
+				}
+			}
+			if s.holds(in, key) {
+				good = true
+				in.sigs.add(value, s.encoding)
+			}
+			continue
+		}
+		if i <= s.skip {
+			continue
+		}
+		if value, ok := strings.CutPrefix(item, s.prefix); ok && (value != "" || s.prefix != "") {
+			good = true
+			in.sigs.add(value, s.encoding)
+		}
+	}
+	return false, good
+}
+
+// holds tells whether a key is one that holds signatures.
+func (s *signatureRule) holds(in *input, key string) bool {
+	for _, t := range s.keys {
+		out, missing := t.append(in.tmp[:0], in)
+		in.tmp = out
+		if missing == nil && len(out) > 0 && string(out) == key {
+			return true
+		}
+	}
+	return false
+}

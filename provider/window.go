@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"net/http"
+	"time"
+)
+
+// Horizon is how long the provider goes on retrying; 0 is not known.
+func (p *Provider) Horizon() time.Duration { return hours(p.file.Retry.HorizonHours) }
+
+func hours(h float64) time.Duration { return time.Duration(h * float64(time.Hour)) }
+
+// Window is how long the dedup key of an event must be remembered, before the source's
+// own setting and the life of its row: the file's own window, or the longest of 7 days,
+// 1.5 times the horizon, and a day more than a resend is possible. bodyHash: the id is
+// a digest of the body, remembered for the horizon only (24 h when that is not known),
+// since the same body may mean something new later.
+func (p *Provider) Window(bodyHash bool) time.Duration {
+	const day = 24 * time.Hour
+	if h := p.file.ID.WindowHours; h > 0 {
+		return hours(h)
+	}
+	horizon := p.Horizon()
+	if bodyHash {
+		if horizon > 0 {
+			return horizon
+		}
+		return day
+	}
+	return max(7*day, horizon*3/2, hours(24*(p.file.Retry.ResendDays+1)))
+}
+
+// MaxBody is how many bytes the provider may send; 0 is not stated.
+func (p *Provider) MaxBody() int64 { return p.file.MaxBody }
+
+// RejectStatus is the status the provider wants for a failed check; 401 by default.
+func (p *Provider) RejectStatus() int {
+	for _, a := range p.answers {
+		if a.reject != 0 {
+			return a.reject
+		}
+	}
+	return http.StatusUnauthorized
+}
+
+// Docs are the provider's own pages, most useful first.
+func (p *Provider) Docs() []string { return p.file.Docs }
+
+// Connect is how to set a source up there; nil when the file does not say.
+func (p *Provider) Connect() *Connect { return p.file.Connect }
+
+// SecretHelp is what people call the secret, where they find it, and what it is good for.
+func (p *Provider) SecretHelp() (label, where, per string) {
+	return secretHelp(&p.file.Auth)
+}
+
+func secretHelp(a *authFile) (label, where, per string) {
+	if a.Secret != nil {
+		return a.Secret.Label, a.Secret.Where, a.Secret.Per
+	}
+	for i := range a.Of {
+		if label, where, per = secretHelp(&a.Of[i]); label != "" {
+			break
+		}
+	}
+	return label, where, per
+}
