@@ -8,8 +8,10 @@ import (
 // Archive is what pages, the API and the command line read. Its methods work on
 // connections of their own and never wait for the writer.
 type Archive interface {
-	// Deliveries lists newest first. It reads at most f.Limit rows from before
-	// f.Before (0: the newest); next is the number to continue before, 0 at the end.
+	// Deliveries lists at most f.Limit, newest first, from before f.Before (0: the
+	// newest). next is the number to go on before (or after, when f.After is set); 0 is
+	// the end. How far one call looks is bounded: with a filter that few match it may
+	// return a short list, even an empty one, and a next.
 	Deliveries(ctx context.Context, f DeliveryFilter) (list []Delivery, next int64, err error)
 	// Delivery reads one with its jobs and attempts. ErrNotFound.
 	Delivery(ctx context.Context, id int64) (Delivery, error)
@@ -31,7 +33,8 @@ type Archive interface {
 // DeliveryState is the state a delivery shows: the worst of its jobs.
 type DeliveryState string
 
-// The states of a delivery, worst first. Waiting ones are queued or leased.
+// The states of a delivery, worst first. One without any job was delivered nowhere and
+// shows as filtered.
 const (
 	StateDead        DeliveryState = "dead"
 	StateLeased      DeliveryState = "leased"

@@ -34,9 +34,12 @@ type Arrival struct {
 	Events     []Event   // one, or the items of a batch in array order
 }
 
+// MaxEventID is how many bytes an event id may have: a longer one is ErrRefused.
+const MaxEventID = 16 << 10
+
 // Event is one thing that happened, as identified in an Arrival.
 type Event struct {
-	ID       string // unique within the source; empty only when Quarantine is set
+	ID       string // unique within the source, at most MaxEventID bytes; empty only when Quarantine is set
 	Made     bool   // acuse made the ID: repeats cannot be recognised
 	Type     string // may be empty
 	Resource string // the thing the event is about; may be empty
@@ -49,15 +52,15 @@ type Event struct {
 	// Quarantine is why the event cannot be identified; it then claims no key and
 	// queues no job until it is released. Empty: a normal event.
 	Quarantine string
-	Window     time.Duration // how long the dedup key is remembered
-	Revive     bool          // a duplicate queues the dead letters of exhausted attempts again, once each
+	Window     time.Duration // how long the dedup key is remembered: from Window after ReceivedAt on it may be claimed again
+	Revive     bool          // a duplicate queues the dead letters of exhausted attempts again, once each (until a person resends)
 	Jobs       []NewJob
 }
 
 // NewJob says where an event goes.
 type NewJob struct {
-	Destination string
-	Key         string   // idempotency key of every attempt
+	Destination string   // at most one job of an event goes to each, else ErrRefused
+	Key         string   // idempotency key of every attempt; not empty
 	State       JobState // Queued, or Filtered
 	Note        string   // why it is filtered: the rule's text
 }

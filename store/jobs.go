@@ -26,17 +26,22 @@ type Jobs interface {
 	// q.Budget attempts without an outcome (their workers died) become dead letters
 	// instead, as do jobs older than q.MaxAge. No due job: an empty list, no error.
 	Lease(ctx context.Context, q LeaseQuery) ([]Lease, error)
-	// Renew moves the deadline of a live lease. ErrLeaseLost when the token is not
-	// the job's current one; a deadline that has passed does not matter then.
+	// Renew moves the deadline of a lease. ErrLeaseLost when the token is not the
+	// job's current one. A deadline that has passed does not matter, nor does it that
+	// Expire has queued the job again: the lease lives on as long as no other worker
+	// took the job and no person resent or cancelled it.
 	Renew(ctx context.Context, job int64, token int64, until time.Time) error
 	// Settle writes the outcome of a leased job and of its attempt. ErrLeaseLost
-	// when the token is not current: then nothing is written.
+	// when the token is not current: then nothing is written. As with Renew, a late
+	// settle counts until another worker takes the job. A settled job has no current
+	// token: the second of two settles is refused.
 	Settle(ctx context.Context, s Settlement) error
 	// Expire queues the jobs of leases whose deadline lies before now, due at once;
 	// their attempts are interrupted and count. It returns how many, by destination.
 	Expire(ctx context.Context, now time.Time) (map[string]int, error)
-	// EndLeases ends the leases of owners that share prefix, as Expire does: at
-	// start, those of this node's own earlier workers.
+	// EndLeases ends the leases of owners that share prefix, as Expire does, but for
+	// good: their tokens are not current any more. Called at start, for this node's own
+	// earlier workers.
 	EndLeases(ctx context.Context, prefix string, now time.Time) (int, error)
 	// NextDue is the earliest due time of a queued job of the destination; ok is
 	// false when none is queued.

@@ -9,8 +9,10 @@ import (
 // entry in the same transaction.
 type Operator interface {
 	// Resend queues the jobs of a delivery again, due now, with a fresh budget of
-	// attempts and the same number and key. ErrRunning when a chosen job is leased,
-	// ErrPayloadGone, ErrNotFound, ErrState for a quarantined one.
+	// attempts and the same number and key. A job that waits for a retry is due now too;
+	// one that waits because of an earlier resend is left as it is. ErrRunning when a
+	// chosen job is leased (then none is queued), ErrPayloadGone, ErrNotFound, ErrState
+	// for a quarantined one.
 	Resend(ctx context.Context, r Resend) (Resent, error)
 	// Cancel ends the queued and dead jobs of a delivery. ErrState when there is none.
 	Cancel(ctx context.Context, delivery int64, destination string, by Actor, at time.Time) (int, error)

@@ -15,7 +15,8 @@ type Rejections interface {
 	RejectionList(ctx context.Context, source string, before int64, limit int) ([]Rejection, error)
 	// RejectionByID reads one with its headers and body. ErrNotFound.
 	RejectionByID(ctx context.Context, id int64) (Rejection, error)
-	// RejectionsSince counts requests refused since t, repeats included.
+	// RejectionsSince counts requests refused since the minute of t, repeats included;
+	// it goes back 7 days.
 	RejectionsSince(ctx context.Context, t time.Time) (int64, error)
 }
 

@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"os"
+
+	"acuse/store"
+)
+
+// Health is a snapshot; it waits for no write.
+func (d *DB) Health() store.Health {
+	h := store.Health{Engine: "sqlite", Schema: d.schema, Free: d.space.now(), Queued: d.committer.Waiting()}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if st, err := os.Stat(d.path + suffix); err == nil {
+			h.Bytes += st.Size()
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.Commits, h.Writes = d.counts.commits, d.counts.writes
+	h.Writable = d.broken == nil && h.Free >= d.space.minFree
+	switch {
+	case d.broken != nil:
+		h.Err = d.broken.Error()
+	case !h.Writable:
+		h.Err = "free space on the volume is under the floor"
+	}
+	return h
+}

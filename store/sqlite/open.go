@@ -1,0 +1,174 @@
+// Package sqlite keeps the archive in one SQLite file, acuse.db, inside the data folder.
+// See ../DESIGN.md for the write path.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	sqlite "modernc.org/sqlite"
+
+	"acuse/store"
+)
+
+// The limits of what waits for one transaction: more gets store.ErrBusy.
+const (
+	maxWaiting      = 4096
+	maxWaitingBytes = 64 << 20
+)
+
+// Options of Open; the zero value is the default.
+type Options struct {
+	Log *slog.Logger // default: none
+	// MinFree is how many bytes stay free on the volume: below it Accept returns
+	// store.ErrUnavailable. Default: the smaller of 100 MiB and 5 % of the volume;
+	// negative is none.
+	MinFree int64
+}
+
+// DB is the store in a data folder.
+type DB struct {
+	dir, path string
+	log       *slog.Logger
+	lock      *os.File
+	space     *space
+	committer *store.Committer[*write]
+	read      *sql.DB
+	schema    int
+
+	w *writer // of the committer's goroutine alone
+
+	mu     sync.Mutex // guards what follows; held for moments only
+	tally  tally
+	broken error     // last write error while commits fail
+	logged time.Time // when it was logged last
+	counts struct{ commits, writes uint64 }
+}
+
+var _ store.Store = (*DB)(nil)
+
+// Open opens the store in dir and makes folder (0700) and file (0600) when they are
+// missing. It takes the folder for this process alone: store.ErrLocked when another one
+// has it. It migrates an older file and refuses a newer one (store.ErrNewerSchema).
+func Open(ctx context.Context, dir string, o Options) (*DB, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	lock, err := takeLock(filepath.Join(dir, "acuse.lock"))
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{dir: dir, path: filepath.Join(dir, "acuse.db"), log: o.Log, lock: lock}
+	if db.log == nil {
+		db.log = slog.New(slog.DiscardHandler)
+	}
+	if err := db.open(ctx, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", db.path, err), db.release())
+	}
+	return db, nil
+}
+
+func (d *DB) open(ctx context.Context, o Options) error {
+	if err := touch(d.path); err != nil {
+		return err
+	}
+	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
+		return err
+	}
+	d.space = newSpace(d.dir, o.MinFree)
+	var err error
+	if d.w, err = d.newWriter(ctx); err != nil {
+		return err
+	}
+	if d.schema, err = migrate(d.w.conn); err != nil {
+		return err
+	}
+	if err := d.w.load(&d.tally); err != nil {
+		return err
+	}
+	if d.read, err = openReaders(d.path); err != nil {
+		return err
+	}
+	d.space.reserve()
+	d.committer = store.NewCommitter(maxWaiting, maxWaitingBytes, d.commit)
+	problems, err := d.Check(ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		d.log.Error("check", "problem", p)
+	}
+	return nil
+}
+
+// Close waits for the writes under way and closes the files.
+func (d *DB) Close() error {
+	d.committer.Close()
+	return d.release()
+}
+
+func (d *DB) release() error {
+	var errs []error
+	if d.read != nil {
+		errs = append(errs, d.read.Close())
+	}
+	if d.w != nil && d.w.conn != nil {
+		errs = append(errs, d.w.conn.close())
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// touch makes the file with its owner's rights only; SQLite gives the journal the same.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil // never opened here: closing it would drop SQLite's locks
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// pragmas of the writer. page_size and auto_vacuum count only before the first table.
+func (d *DB) pragmas() []string {
+	p := []string{
+		"PRAGMA busy_timeout = 5000",
+		"PRAGMA page_size = 8192",
+		"PRAGMA auto_vacuum = INCREMENTAL",
+		"PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = FULL",
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", d.space.checkpointPages()),
+		"PRAGMA journal_size_limit = 33554432", // after a burst the journal file shrinks to 32 MiB
+		"PRAGMA temp_store = MEMORY",
+		"PRAGMA trusted_schema = OFF",
+	}
+	if runtime.GOOS == "darwin" {
+		p = append(p, "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
+	}
+	return p
+}
+
+// openReaders opens the pool that pages and the API read from. It cannot write.
+func openReaders(path string) (*sql.DB, error) {
+	r, err := sql.Open("sqlite", dsn(path, "mode=ro&_pragma=busy_timeout(5000)&_pragma=temp_store(MEMORY)&_pragma=trusted_schema(OFF)&_query_only=1"))
+	if err != nil {
+		return nil, err
+	}
+	r.SetMaxOpenConns(4)
+	r.SetMaxIdleConns(2)
+	r.SetConnMaxIdleTime(5 * time.Minute)
+	return r, nil
+}

@@ -1,0 +1,354 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"acuse/store"
+)
+
+// jobRef is a job as an act of a person finds it.
+type jobRef struct {
+	id, destination, resend, spent, due int64
+	state                               store.JobState
+}
+
+// jobsOf reads the jobs of a delivery, of one destination or all.
+func (w *writer) jobsOf(delivery int64, destination string) (list []jobRef, err error) {
+	only, known := w.names[destination]
+	if destination != "" && !known {
+		return nil, nil
+	}
+	err = w.query("SELECT id, destination, state, resend, spent, due_at FROM jobs WHERE delivery = ? ORDER BY id", func(r []val) error {
+		if j := (jobRef{r[0].(int64), r[1].(int64), r[3].(int64), r[4].(int64), r[5].(int64), store.JobState(r[2].(int64))}); destination == "" || j.destination == only {
+			list = append(list, j)
+		}
+		return nil
+	}, delivery)
+	return list, err
+}
+
+// Resend queues jobs again; see store.Operator.
+func (d *DB) Resend(ctx context.Context, r store.Resend) (store.Resent, error) {
+	var out store.Resent
+	err := d.do(ctx, func(w *writer) (err error) {
+		out, err = w.resend(r)
+		return err
+	})
+	return out, wrap(err, "resend delivery %d", r.Delivery)
+}
+
+func (w *writer) resend(r store.Resend) (out store.Resent, err error) {
+	row, ok, err := w.row("SELECT hold, payload FROM deliveries WHERE id = ?", r.Delivery)
+	if err != nil {
+		return out, err
+	}
+	jobs, err := w.jobsOf(r.Delivery, r.Destination)
+	switch {
+	case err != nil:
+		return out, err
+	case !ok:
+		return out, store.ErrNotFound
+	case row[0].(int64) == holdQuarantined:
+		return out, store.ErrState
+	case row[1].(int64) == 0:
+		return out, store.ErrPayloadGone
+	case len(jobs) == 0:
+		return out, store.ErrNotFound
+	case r.AsNew:
+		return w.resendAsNew(r, jobs)
+	}
+	return w.resendJobs(r, jobs)
+}
+
+func (w *writer) resendJobs(r store.Resend, jobs []jobRef) (out store.Resent, err error) {
+	out = store.Resent{Delivery: r.Delivery, AlreadyQueued: true}
+	for _, j := range jobs {
+		if j.state == store.Leased {
+			return store.Resent{}, store.ErrRunning
+		}
+		out.Jobs = append(out.Jobs, j.id)
+		out.AlreadyQueued = out.AlreadyQueued && j.waits(r.At)
+	}
+	if out.AlreadyQueued {
+		return out, nil
+	}
+	for _, j := range jobs {
+		if j.waits(r.At) {
+			continue
+		}
+		if _, err := w.exec(`UPDATE OR FAIL jobs SET state = 1, due_at = ?2, since = ?2, spent = 0, settled_at = 0, reason = 0, lease_token = 0,
+			resend = 1, passthrough = ?3, revived = 0 WHERE id = ?1`, j.id, ms(r.At), flag(r.Passthrough)); err != nil {
+			return out, err
+		}
+		w.moved(j.destination, j.state, store.Queued)
+	}
+	return out, w.audit(store.AuditEntry{At: r.At, By: r.By, Act: "resend", Delivery: r.Delivery, Subject: r.Destination, Reason: r.Reason})
+}
+
+// waits tells that an earlier resend of the job is still waiting to be sent.
+func (j jobRef) waits(at time.Time) bool {
+	return j.state == store.Queued && j.resend != 0 && j.spent == 0 && j.due <= ms(at)
+}
+
+// resendAsNew makes a delivery of its own: event id "evt_1~2", or the next free number.
+func (w *writer) resendAsNew(r store.Resend, jobs []jobRef) (store.Resent, error) {
+	if r.NewKeys == nil {
+		return store.Resent{}, fmt.Errorf("%w: as new needs new keys", store.ErrRefused)
+	}
+	row, _, err := w.row(`SELECT d.source, ifnull(o.event_id, d.event_id) FROM deliveries d LEFT JOIN deliveries o ON o.id = d.copy_of WHERE d.id = ?`, r.Delivery)
+	if err != nil {
+		return store.Resent{}, err
+	}
+	source, base := row[0].(int64), row[1].(string)
+	id := w.numbers.delivery
+	w.numbers.delivery++
+	eventID, err := w.claimCopy(source, base, id, r.At)
+	if err != nil {
+		return store.Resent{}, err
+	}
+	if _, err := w.exec(`INSERT OR FAIL INTO deliveries (id, event_id, received_at, copy_of,
+		source, provider, type, resource, version, unit, size, digest, slot, part, payload, hold, quarantine, made, test, ack_us, remote, earlier,
+		duplicates, last_duplicate_at, body_differs, duplicate_of)
+		SELECT ?, ?, ?, id, source, provider, type, resource, version, unit, size, digest, slot, part, payload, 0, '', made, test, ack_us, remote, 0, 0, 0, 0, 0
+		FROM deliveries WHERE id = ?`, id, eventID, ms(r.At), r.Delivery); err != nil {
+		return store.Resent{}, err
+	}
+	out, list := store.Resent{Delivery: id}, rows{w: w, in: &insertJob}
+	for _, j := range jobs {
+		name := w.byID[j.destination]
+		job, err := w.addJob(&list, id, store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued}, r.At, true, r.Passthrough)
+		if err != nil {
+			return store.Resent{}, err
+		}
+		out.Jobs = append(out.Jobs, job)
+	}
+	if err := list.flush(); err != nil {
+		return store.Resent{}, err
+	}
+	w.pending.newest = ms(r.At)
+	return out, w.audit(store.AuditEntry{At: r.At, By: r.By, Act: "resend", Delivery: r.Delivery, Subject: fmt.Sprintf("as new: #%d", id), Reason: r.Reason})
+}
+
+// claimCopy claims the first free "base~2", "base~3", … for the delivery id, for as
+// long as the original's key is kept, and a week at least.
+func (w *writer) claimCopy(source int64, base string, id int64, at time.Time) (string, error) {
+	expires, err := w.number("SELECT expires_at FROM dedup WHERE source = ? AND event_id = ?", source, base)
+	if err != nil {
+		return "", err
+	}
+	expires = max(expires, ms(at.Add(7*24*time.Hour)))
+	for n := 2; ; n++ {
+		eventID := fmt.Sprintf("%s~%d", base, n)
+		changed, err := w.exec(insertDedup.rows(1), source, eventID, id, expires)
+		if err != nil || changed == 1 {
+			return eventID, err
+		}
+	}
+}
+
+// Cancel ends queued and dead jobs; see store.Operator.
+func (d *DB) Cancel(ctx context.Context, delivery int64, destination string, by store.Actor, at time.Time) (int, error) {
+	n := 0
+	err := d.do(ctx, func(w *writer) error {
+		n = 0
+		jobs, err := w.jobsOf(delivery, destination)
+		if err != nil {
+			return err
+		}
+		if len(jobs) == 0 {
+			return w.absent(delivery)
+		}
+		for _, j := range jobs {
+			if j.state != store.Queued && j.state != store.Dead {
+				continue
+			}
+			n++
+			if _, err := w.exec("UPDATE OR FAIL jobs SET state = 5, settled_at = ?, lease_token = 0 WHERE id = ?", ms(at), j.id); err != nil {
+				return err
+			}
+			w.moved(j.destination, j.state, store.Cancelled)
+		}
+		if n == 0 {
+			return store.ErrState
+		}
+		return w.audit(store.AuditEntry{At: at, By: by, Act: "cancel", Delivery: delivery, Subject: destination})
+	})
+	return n, wrap(err, "cancel delivery %d", delivery)
+}
+
+// absent is why a delivery has no such job: it does not exist, is quarantined, or does
+// not go there.
+func (w *writer) absent(delivery int64) error {
+	row, ok, err := w.row("SELECT hold FROM deliveries WHERE id = ?", delivery)
+	if err != nil {
+		return err
+	}
+	if ok && row[0].(int64) != holdNone {
+		return store.ErrState
+	}
+	return store.ErrNotFound
+}
+
+const selectQuarantined = `SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 1 AND id > ?
+	AND (?2 = '' OR source = (SELECT id FROM names WHERE name = ?2)) ORDER BY id LIMIT ?`
+
+// QuarantinedAfter lists, oldest first; see store.Operator.
+func (d *DB) QuarantinedAfter(ctx context.Context, source string, after int64, limit int) (list []store.Delivery, err error) {
+	err = d.view(ctx, func(tx *sql.Tx) error {
+		var ids []int64
+		if err := each(ctx, tx, selectQuarantined, func(s scanner) error {
+			var id int64
+			err := s.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, after, source, limit); err != nil {
+			return err
+		}
+		list, err = deliveries(ctx, tx, ids)
+		return err
+	})
+	return list, wrap(err, "quarantined deliveries")
+}
+
+// Release takes a delivery out of quarantine; see store.Operator.
+func (d *DB) Release(ctx context.Context, delivery int64, e store.Event, by store.Actor, at time.Time) (store.Outcome, error) {
+	if e.ID == "" || e.Quarantine != "" {
+		return store.Outcome{}, fmt.Errorf("release delivery %d: %w: it has no event id", delivery, store.ErrState)
+	}
+	var out store.Outcome
+	err := d.do(ctx, func(w *writer) (err error) {
+		out, err = w.release(delivery, e, by, at)
+		return err
+	})
+	return out, wrap(err, "release delivery %d", delivery)
+}
+
+func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.Time) (out store.Outcome, err error) {
+	row, ok, err := w.row("SELECT hold, source, digest FROM deliveries WHERE id = ?", delivery)
+	switch {
+	case err != nil:
+		return out, err
+	case !ok:
+		return out, store.ErrNotFound
+	case row[0].(int64) != holdQuarantined:
+		return out, store.ErrState
+	}
+	source := row[1].(int64)
+	e.Digest = row[2].(int64)
+	out = store.Outcome{Kind: store.Accepted, Delivery: delivery}
+	holder, earlier, err := w.claimFor(source, e, delivery, at)
+	if err != nil {
+		return out, err
+	}
+	reason := ""
+	if holder != delivery {
+		out.Kind, out.Delivery = store.Duplicate, holder
+		reason = fmt.Sprintf("duplicate of #%d", holder)
+		if out.Revived, err = w.duplicate(holder, &e, at); err != nil {
+			return out, err
+		}
+	}
+	if err := w.identify(delivery, e, holder, earlier); err != nil {
+		return out, err
+	}
+	list := rows{w: w, in: &insertJob}
+	for _, j := range e.Jobs {
+		if holder != delivery {
+			j.State, j.Note = store.Cancelled, reason
+		}
+		if _, err := w.addJob(&list, delivery, j, at, false, false); err != nil {
+			return out, err
+		}
+	}
+	if err := list.flush(); err != nil {
+		return out, err
+	}
+	w.pending.moves = append(w.pending.moves, move{n: -1})
+	return out, w.audit(store.AuditEntry{At: at, By: by, Act: "release", Delivery: delivery, Reason: reason})
+}
+
+// claimFor claims the event's key for a delivery that exists already. holder is the
+// delivery that has it now.
+func (w *writer) claimFor(source int64, e store.Event, delivery int64, at time.Time) (holder, earlier int64, err error) {
+	expires := ms(at.Add(e.Window))
+	n, err := w.exec(insertDedup.rows(1), source, e.ID, delivery, expires)
+	if err != nil || n == 1 {
+		return delivery, 0, err
+	}
+	row, ok, err := w.row("SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?", source, e.ID)
+	if err != nil || !ok {
+		return 0, 0, fmt.Errorf("claim %.40q: no one has it: %w", e.ID, err)
+	}
+	holder = row[0].(int64)
+	if row[1].(int64) > ms(at) {
+		return holder, 0, nil
+	}
+	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ? WHERE source = ? AND event_id = ?", delivery, expires, source, e.ID)
+	return delivery, holder, err
+}
+
+// identify writes what the event is into a delivery that was quarantined.
+func (w *writer) identify(delivery int64, e store.Event, holder, earlier int64) error {
+	hold, duplicateOf := int64(holdNone), int64(0)
+	if len(e.Jobs) == 0 {
+		hold = holdJobless
+	}
+	if holder != delivery {
+		duplicateOf = holder
+	}
+	_, err := w.exec(`UPDATE OR FAIL deliveries SET hold = ?, quarantine = '', event_id = ?, made = ?, type = ?, resource = ?, version = ?, unit = ?,
+		test = ?, part = ?, duplicate_of = ?, earlier = ? WHERE id = ?`,
+		hold, e.ID, flag(e.Made), e.Type, e.Resource, e.Version, e.Unit, flag(e.Test), int64(e.Part), duplicateOf, earlier, delivery)
+	return err
+}
+
+const insertAudit = "INSERT OR FAIL INTO audit (at, by_name, by_from, act, delivery, subject, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+// audit writes an entry in the transaction of the act.
+func (w *writer) audit(e store.AuditEntry) error {
+	_, err := w.exec(insertAudit, ms(e.At), e.By.Name, e.By.From, e.Act, e.Delivery, e.Subject, e.Reason)
+	return err
+}
+
+// Audit writes an entry by itself; see store.Operator.
+func (d *DB) Audit(ctx context.Context, e store.AuditEntry) error {
+	return wrap(d.do(ctx, func(w *writer) error { return w.audit(e) }), "audit %s", e.Act)
+}
+
+const (
+	auditColumns   = "SELECT id, at, by_name, by_from, act, delivery, subject, reason FROM audit "
+	selectAuditLog = auditColumns + "WHERE id < ? ORDER BY id DESC LIMIT ?"
+	selectTrail    = auditColumns + "WHERE delivery = ? AND delivery <> 0 ORDER BY id"
+)
+
+// AuditLog lists newest first; see store.Operator.
+func (d *DB) AuditLog(ctx context.Context, before int64, limit int) ([]store.AuditEntry, error) {
+	if before <= 0 {
+		before = 1 << 62
+	}
+	list, err := d.entries(ctx, selectAuditLog, before, limit)
+	return list, wrap(err, "audit log")
+}
+
+// Trail lists what people did with a delivery; see store.Archive.
+func (d *DB) Trail(ctx context.Context, delivery int64) ([]store.AuditEntry, error) {
+	list, err := d.entries(ctx, selectTrail, delivery)
+	return list, wrap(err, "trail of delivery %d", delivery)
+}
+
+func (d *DB) entries(ctx context.Context, text string, args ...any) (list []store.AuditEntry, err error) {
+	err = d.view(ctx, func(tx *sql.Tx) error {
+		return each(ctx, tx, text, func(s scanner) error {
+			var e store.AuditEntry
+			var at int64
+			err := s.Scan(&e.ID, &at, &e.By.Name, &e.By.From, &e.Act, &e.Delivery, &e.Subject, &e.Reason)
+			e.At = instant(at)
+			list = append(list, e)
+			return err
+		}, args...)
+	})
+	return list, err
+}
