@@ -215,7 +215,7 @@ func (v *visit) write(w http.ResponseWriter, r *http.Request, a answer) {
 		w.WriteHeader(a.status)
 		_, _ = w.Write(a.body) // the sender left: the event is stored all the same
 	}
-	if v.unread {
+	if v.unread && a.status != http.StatusRequestTimeout { // who was too slow has had its time
 		linger(w, r)
 	}
 }

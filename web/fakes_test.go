@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -164,3 +165,5 @@ func signedRequest(source, id, body string, more ...string) string {
 	return "POST /in/" + source + " HTTP/1.1\r\nHost: h\r\nX-Id: " + id + "\r\nX-Sig: " + sign("s3cret", []byte(body)) + "\r\n" +
 		strings.Join(more, "") + "Content-Length: " + itoa(len(body)) + "\r\n\r\n" + body
 }
+
+func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }

@@ -97,6 +97,9 @@ func (e *Edge) verify(r *http.Request, v *visit, body []byte) (err error) {
 	if v.result.Handshake != nil {
 		return nil
 	}
+	if r.Method != http.MethodPost {
+		return errMethod // the method is there for handshakes, and this was none
+	}
 	if v.result.Unverified && !v.source.Unsigned {
 		return errUnsigned
 	}

@@ -18,10 +18,13 @@ func rawPath(r *http.Request) string {
 	if !strings.HasPrefix(p, "/") { // absolute form, or a request made by a test
 		p = r.URL.EscapedPath()
 	}
-	if i := strings.IndexByte(p, '?'); i >= 0 {
-		p = p[:i]
-	}
-	return p
+	return pathOf(p)
+}
+
+// pathOf cuts the query off.
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
 }
 
 // rawTarget is path and query as the sender wrote them.
