@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // DefaultFile is the config file that is read when none is named.
@@ -199,4 +201,34 @@ func readBounded(name string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // was only read
 	return io.ReadAll(io.LimitReader(f, maxConfig+1))
+}
+
+// Defaults is the configuration of a machine without a config file: what the
+// environment says, and path as the place that relative paths start from.
+func Defaults(path string, env []string) (*Config, []Warning, error) {
+	return load(path, nil, environment(env), openFile)
+}
+
+// DataDir is the data folder that the file at path names, or the environment, or
+// the default: for commands that talk to a running server and need nothing else of
+// the file, least of all the secrets that it takes from the server's environment.
+func DataDir(path string, env []string) string {
+	vars := environment(env)
+	if dir := vars["ACUSE_DATA_DIR"]; dir != "" {
+		return dir
+	}
+	var ignored Problems
+	c := &Config{lines: map[string]position{}}
+	setDefaults(reflect.ValueOf(c).Elem())
+	r := &reader{file: path, dir: filepath.Dir(path), env: vars, open: openFile, problems: &ignored, lines: c.lines}
+	if text, err := readBounded(path); err == nil {
+		if m := r.parseYAML(text); m != nil {
+			r.keys(m, "", func(key, at string, n ast.Node) {
+				if key == "data_dir" {
+					r.scalar(n, reflect.ValueOf(&c.DataDir).Elem(), "", at)
+				}
+			})
+		}
+	}
+	return r.beside(c.DataDir)
 }

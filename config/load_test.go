@@ -309,3 +309,27 @@ func TestExamplesAreValidAsWritten(t *testing.T) {
 		t.Error("both languages are one")
 	}
 }
+
+func TestDataDirNeedsNothingElseOfTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "acuse.yaml")
+	if got := DataDir(path, nil); got != filepath.Join(dir, "data") {
+		t.Errorf("no file: %s", got)
+	}
+	write(t, path, "data_dir: ./state\nsources:\n  a: {secrets: [\"${NOT_IN_THIS_SHELL}\"]}\ncolour: red\n", 0o600)
+	if got := DataDir(path, nil); got != filepath.Join(dir, "state") {
+		t.Errorf("a file with problems: %s", got)
+	}
+	write(t, path, "data_dir: \"${STATE}/acuse\"\n", 0o600)
+	if got := DataDir(path, []string{"STATE=/var/lib"}); got != "/var/lib/acuse" {
+		t.Errorf("a variable: %s", got)
+	}
+	if got := DataDir(path, []string{"ACUSE_DATA_DIR=here"}); got != "here" {
+		t.Errorf("the environment: %s", got)
+	}
+	c, _, err := Defaults(path, []string{"ACUSE_LISTEN=127.0.0.1:9000"})
+	if err != nil || c.Listen != "127.0.0.1:9000" || c.DataDir != filepath.Join(dir, "data") {
+		t.Errorf("without a file: %+v, %v", c, err)
+	}
+}
