@@ -276,21 +276,26 @@ func run(t *testing.T, o Options, lanes []Lane, f func(t *testing.T, r rig)) {
 		}
 		q := New(o)
 		q.SetLanes(lanes)
-		stop, halt := context.WithCancel(context.Background())
-		work, kill := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- q.Run(stop, work) }()
-		r := rig{q, jobs, kill, sync.OnceFunc(func() {
-			halt()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		})}
+		kill, halt := begin(t, q)
 		synctest.Wait()
-		f(t, r)
-		kill()
-		r.halt()
+		f(t, rig{q, jobs, kill, halt})
 	})
+}
+
+// begin runs q until the test ends. halt ends stop and waits for Run; kill ends work.
+func begin(t *testing.T, q *Queue) (kill, halt func()) {
+	stop, endStop := context.WithCancel(context.Background())
+	work, kill := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- q.Run(stop, work) }()
+	halt = sync.OnceFunc(func() {
+		endStop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { kill(); halt() })
+	return kill, halt
 }
 
 // add queues a job and wakes its lane.

@@ -181,16 +181,13 @@ func TestADueJobThatTheStoreHoldsBackIsNotAskedForInALoop(t *testing.T) {
 		jobs := stubborn{r.jobs}
 		q := New(Options{Jobs: jobs, Log: r.opt.Log})
 		q.SetLanes([]Lane{{Name: "app", Sender: answers(200)}})
-		stop, cancel := context.WithCancel(t.Context())
-		go q.Run(stop, stop)
+		begin(t, q)
 		r.jobs.add(1, "app") // the first queue is not woken
 		q.Wake([]string{"app"})
 		after(time.Minute)
 		if n := r.jobs.count("NextDue"); n > 80 {
 			t.Fatalf("asked %d times in a minute", n)
 		}
-		cancel()
-		synctest.Wait()
 	})
 }
 

@@ -24,27 +24,28 @@ const (
 func (q *Queue) sweep(stop context.Context) {
 	var hold time.Time // nothing is expired before it
 	var sick backoff
-	idle := true
+	idle, last := true, q.instant()
 	for stop.Err() == nil {
 		until, live, err := q.opt.Jobs.NextDeadline(stop)
 		if err == nil && !live {
-			idle = true
 			sleep(stop, forever, q.given)
+			idle, last = true, q.instant()
 			continue
 		}
 		if err == nil {
-			passed := !until.After(q.opt.Now())
-			if idle && passed {
-				// Nobody watched it run out: the process was not there.
-				hold = time.Now().Add(q.renewal())
-			}
+			// One that nobody watched running out: the process was not there.
+			unwatched := idle && !until.After(q.opt.Now())
 			idle = false
-			if q.pause(stop, q.until(until, hold)) || q.shaken.Swap(false) || q.unsettled.Load() > 0 {
-				// Workers had no chance to renew: they get one.
-				hold = time.Now().Add(q.renewal())
+			wait := q.until(until, hold)
+			sleep(stop, wait, nil)
+			now := q.instant()
+			if unwatched || now.since(last) > wait+stalled || q.shaken.Swap(false) || q.unsettled.Load() > 0 {
+				// The workers had no chance to renew: they get one.
+				hold = now.mono.Add(q.renewal())
 			}
-			if now := q.opt.Now(); stop.Err() == nil && now.After(until) && !time.Now().Before(hold) {
-				err = q.expire(stop, now)
+			last = now
+			if stop.Err() == nil && now.wall.After(until) && !now.mono.Before(hold) {
+				err = q.expire(stop, now.wall)
 			}
 		}
 		if err == nil {
@@ -69,12 +70,15 @@ func (q *Queue) until(until, hold time.Time) time.Duration {
 	return min(max(wait, time.Until(hold)), beat)
 }
 
-// pause sleeps for d and tells whether it came back much too late, by the wall
-// clock or by the monotonic one.
-func (q *Queue) pause(stop context.Context, d time.Duration) (late bool) {
-	wall, mono := q.opt.Now().Round(0), time.Now()
-	sleep(stop, d, nil)
-	return max(q.opt.Now().Round(0).Sub(wall), time.Since(mono)) > d+stalled
+// instant is now on both clocks: the wall clock leaps with a suspended machine, the
+// monotonic one goes on while the process is stopped.
+type instant struct{ wall, mono time.Time }
+
+func (q *Queue) instant() instant { return instant{q.opt.Now().Round(0), time.Now()} }
+
+// since is the longer of the times passed on the two clocks.
+func (i instant) since(past instant) time.Duration {
+	return max(i.wall.Sub(past.wall), i.mono.Sub(past.mono))
 }
 
 // renewal is the time within which every living worker renews once.
