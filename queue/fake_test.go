@@ -138,8 +138,8 @@ func (s *shelf) current(job, token int64) (*kept, error) {
 	return j, nil
 }
 
-func (s *shelf) Renew(_ context.Context, job, token int64, until time.Time) error {
-	err := s.begin("Renew")
+func (s *shelf) Renew(ctx context.Context, job, token int64, until time.Time) error {
+	err := cmp.Or(s.begin("Renew"), ctx.Err())
 	defer s.mu.Unlock()
 	if err != nil {
 		return err
@@ -151,8 +151,8 @@ func (s *shelf) Renew(_ context.Context, job, token int64, until time.Time) erro
 	return err
 }
 
-func (s *shelf) Settle(_ context.Context, x store.Settlement) error {
-	err := s.begin("Settle")
+func (s *shelf) Settle(ctx context.Context, x store.Settlement) error {
+	err := cmp.Or(s.begin("Settle"), ctx.Err())
 	defer s.mu.Unlock()
 	if err != nil {
 		return err
