@@ -55,9 +55,8 @@ type Queue struct {
 	closed     bool            // Run is ending: no lane starts any more
 	wg         sync.WaitGroup  // lane loops and sends
 
-	given     chan struct{} // of one: a lease was given, for an idle sweep
-	shaken    atomic.Bool   // a renewal failed for storage reasons since the last beat
-	unsettled atomic.Int64  // outcomes that wait for the storage
+	given  chan struct{} // of one: a lease was given, for an idle sweep
+	shaken atomic.Bool   // a renewal failed for storage reasons since the last beat
 }
 
 // New makes a Queue without lanes.

@@ -39,7 +39,7 @@ func (q *Queue) sweep(stop context.Context) {
 			wait := q.until(until, hold)
 			sleep(stop, wait, nil)
 			now := q.instant()
-			if unwatched || now.since(last) > wait+stalled || q.shaken.Swap(false) || q.unsettled.Load() > 0 {
+			if unwatched || now.since(last) > wait+stalled || q.shaken.Swap(false) {
 				// The workers had no chance to renew: they get one.
 				hold = now.mono.Add(q.renewal())
 			}

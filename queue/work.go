@@ -85,7 +85,7 @@ func (q *Queue) send(ctx context.Context, s Sender, j store.Lease) (res store.Re
 // called. When the lease is lost it ends the send.
 func (q *Queue) keep(work context.Context, cfg *Lane, j store.Lease, cancel context.CancelCauseFunc) (end func()) {
 	every := cfg.Lease / 3
-	ctx, stop := context.WithCancel(context.WithoutCancel(work)) // settling outlives work
+	ctx, stop := context.WithCancel(work)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -125,8 +125,6 @@ func (q *Queue) settle(work context.Context, j store.Lease, s store.Settlement) 
 			return err
 		}
 		if sick.tries == 0 {
-			q.unsettled.Add(1)
-			defer q.unsettled.Add(-1)
 			q.opt.Log.Error("settle: kept until the storage works", "destination", j.Destination, "delivery", j.Delivery.ID, "job", j.Job, "err", err)
 		}
 		if !sleep(ctx, sick.next(100*time.Millisecond, 2*time.Second), nil) {
