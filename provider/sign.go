@@ -59,7 +59,7 @@ func pick[T any](list []T, slot int, slotOf func(T) int) (T, bool) {
 	return list[0], true
 }
 
-func (c *hmacCheck) sign(s *signing) error {
+func (c *hmacCheck) sign(s *signing) (failed error) {
 	in := s.in
 	if name := c.wants.missing(in); name != "" && !c.timeAt(name) {
 		return fmt.Errorf("%w: %s is missing", errCannotSign, name)
@@ -68,25 +68,42 @@ func (c *hmacCheck) sign(s *signing) error {
 		return fmt.Errorf("%w: %s", errCannotSign, r.Reason)
 	}
 	in.sig = container{rule: c.sig}
-	if err := c.stamp(s); err != nil {
-		return err
-	}
-	order := []*hmacKey{}
-	if k, ok := pick(c.keys, s.slot, func(k *hmacKey) int { return k.slot }); ok {
-		order = append(order, k)
-	}
-	if c.sig.format != "plain" {
-		for _, k := range c.keys {
-			if !slices.Contains(order, k) {
-				order = append(order, k)
+	keys := c.order(s.slot)
+	for _, stamps := range c.stamps(in) {
+		for _, p := range stamps {
+			if err := c.stamp(s, p); err != nil {
+				return err
+			}
+		}
+		which, sums, err := c.sums(in, keys)
+		if err == nil {
+			return c.write(s, which, sums)
+		}
+		failed = err
+		for _, p := range stamps {
+			if p.src == srcHeader && len(c.time.from) > 1 {
+				in.r.Header.Del(p.arg) // the other name of the header is tried next
 			}
 		}
 	}
-	which, sums, err := c.sums(in, order)
-	if err != nil {
-		return err
+	return failed
+}
+
+// order puts the secret of the slot first; where only one signature can stand it is alone.
+func (c *hmacCheck) order(slot int) []*hmacKey {
+	var out []*hmacKey
+	if k, ok := pick(c.keys, slot, func(k *hmacKey) int { return k.slot }); ok {
+		out = append(out, k)
 	}
-	return c.write(s, which, sums)
+	if c.sig.format == "plain" {
+		return out
+	}
+	for _, k := range c.keys {
+		if !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // timeAt tells whether a wanted input is the timestamp, which sign sets itself.
@@ -100,37 +117,45 @@ func (c *hmacCheck) timeAt(name string) bool {
 	return found
 }
 
-// stamp writes the time of now wherever the request holds the old one.
-func (c *hmacCheck) stamp(s *signing) error {
+// stamps are the sets of places to write the time into, in the order to try them: all
+// that the request fills already, or else one after the other. A time in the body that
+// nobody checks stays as it is.
+func (c *hmacCheck) stamps(in *input) [][]*placeholder {
 	if c.time == nil {
-		return nil
+		return [][]*placeholder{nil}
 	}
-	value := formatTime(s.in.now, c.time.unit)
-	var there []*placeholder
-	for i, t := range c.time.from {
+	var filled, single []*placeholder
+	for _, t := range c.time.from {
 		if len(t.parts) != 1 || t.parts[0].ph == nil {
-			return errCannotSign
+			continue // made of several values: it stays as it is
 		}
 		p := t.parts[0].ph
-		if p.src == srcSig {
-			s.in.sig.text = c.sig.timeItem(p.arg, value)
-			return nil
+		if p.src != srcSig && p.src != srcHeader && c.time.past < 0 {
+			continue
 		}
-		if _, missing := t.append(nil, s.in); missing == nil || (i == len(c.time.from)-1 && len(there) == 0) {
-			there = append(there, p)
-		}
-	}
-	if _, missing := c.time.from[0].append(nil, s.in); missing != nil && len(there) == 1 && len(c.time.from) > 1 {
-		if _, last := c.time.from[len(c.time.from)-1].append(nil, s.in); last != nil {
-			there[0] = c.time.from[0].parts[0].ph // none is there: the first is the usual one
+		single = append(single, p)
+		if _, ok := p.append(nil, in); ok {
+			filled = append(filled, p)
 		}
 	}
-	for _, p := range there {
-		if err := s.set(place{placeholder: p}, value); err != nil {
-			return err
-		}
+	if len(filled) > 0 || len(single) == 0 {
+		return [][]*placeholder{filled}
 	}
-	return nil
+	out := make([][]*placeholder, len(single))
+	for i, p := range single {
+		out[i] = []*placeholder{p}
+	}
+	return out
+}
+
+// stamp writes the time of now to one place.
+func (c *hmacCheck) stamp(s *signing, p *placeholder) error {
+	value := formatTime(s.in.now, c.time.unit)
+	if p.src == srcSig {
+		s.in.sig.text = c.sig.timeItem(p.arg, value)
+		return nil
+	}
+	return s.set(place{placeholder: p}, value)
 }
 
 // timeItem is how the time stands in a container.

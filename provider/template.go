@@ -143,6 +143,7 @@ func parsePlaceholder(text string, use usage) (*placeholder, error) {
 	if err != nil {
 		return nil, err
 	}
+	ph.text = text
 	for i, w := range words[1:] {
 		f, err := parseFilter(w)
 		if err != nil {
