@@ -136,7 +136,7 @@ type DeliveryFilter struct {
 	Failing                   bool   // only those with a queued job that failed before
 	Before                    int64
 	After                     int64 // not 0: the f.Limit oldest above it, listed newest first all the same; Before is ignored
-	Limit                     int // 100 when 0, at most 500
+	Limit                     int   // 100 when 0, at most 500
 }
 
 // Totals counts what is there now.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sqlite "modernc.org/sqlite"
@@ -45,6 +46,10 @@ type DB struct {
 	schema    int
 
 	w *writer // of the committer's goroutine alone
+
+	once     sync.Once // of Close
+	closeErr error
+	gone     atomic.Bool // Close was called
 
 	mu     sync.Mutex // guards what follows; held for moments only
 	tally  tally
@@ -115,8 +120,12 @@ func (d *DB) open(ctx context.Context, o Options) error {
 
 // Close waits for the writes under way and closes the files.
 func (d *DB) Close() error {
-	d.committer.Close()
-	return d.release()
+	d.once.Do(func() {
+		d.gone.Store(true)
+		d.committer.Close()
+		d.closeErr = d.release()
+	})
+	return d.closeErr
 }
 
 func (d *DB) release() error {

@@ -99,9 +99,9 @@ func (d *DB) view(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return f(tx)
 }
 
-// closed gives database/sql's own error after Close the contract's name.
+// closed gives whatever database/sql says after Close the contract's name.
 func (d *DB) closed(err error) error {
-	if err != nil && err.Error() == "sql: database is closed" {
+	if err != nil && d.gone.Load() {
 		return store.ErrClosed
 	}
 	return err
