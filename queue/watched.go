@@ -6,10 +6,10 @@ import (
 	"acuse/store"
 )
 
-// Watched is the Jobs that the pull API should use. The sweep learns of the leases
-// it gives, and what its workers settle is counted and told like the outcome of a
-// lane. Owners of its leases must not begin with the node's name and a slash: those
-// are ended at the next start.
+// Watched is the Jobs that the pull API should use: the sweep learns of the leases it
+// gives, and what its workers settle is counted like the outcome of a lane. Owners
+// of its leases must not begin with the node's name and a slash: those are ended at
+// the next start.
 func (q *Queue) Watched() store.Jobs { return watched{q.opt.Jobs, q} }
 
 type watched struct {
@@ -22,9 +22,6 @@ func (w watched) Lease(ctx context.Context, query store.LeaseQuery) ([]store.Lea
 	if len(list) > 0 {
 		w.q.leased()
 	}
-	for _, l := range list {
-		w.q.opt.Changed(l.Delivery.ID)
-	}
 	return list, err
 }
 
@@ -33,11 +30,7 @@ func (w watched) Settle(ctx context.Context, s store.Settlement) error {
 		return err
 	}
 	if j, err := w.Jobs.JobByID(context.WithoutCancel(ctx), s.Job); err == nil {
-		w.q.opt.Changed(j.Delivery)
 		w.q.met.attempt(j.Destination, s.State)
-	}
-	if s.State == store.Dead {
-		w.q.opt.Died()
 	}
 	return nil
 }
