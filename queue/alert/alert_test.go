@@ -172,6 +172,10 @@ func TestOneMatterIsToldThreeTimes(t *testing.T) {
 		a.Kick()
 		after(30 * time.Second)
 		expect(t, w) // not yet sure
+		w.set(func() { w.groups = dead(1, 500) })
+		after(2 * time.Minute)
+		expect(t, w) // back before its end was told: nothing is new
+		w.set(func() { w.groups = nil })
 		after(2 * time.Minute)
 		expect(t, w, "[acuse home-pi] no dead letters for app any more, after 1 day"+link)
 		after(48 * time.Hour)
