@@ -26,7 +26,7 @@ type ClientOptions struct {
 	// HeaderTimeout bounds the wait for the answer's header once the request is
 	// written; default none: the request's context bounds the whole.
 	HeaderTimeout time.Duration
-	// IdlePerHost connections are kept open between requests; default 16.
+	// IdlePerHost connections are kept open between requests; default 32. Give it at least the concurrency of the destinations.
 	IdlePerHost int
 }
 
@@ -46,7 +46,7 @@ func Client(o ClientOptions) *http.Client {
 		o.TLSTimeout = 10 * time.Second
 	}
 	if o.IdlePerHost <= 0 {
-		o.IdlePerHost = 16
+		o.IdlePerHost = 32
 	}
 	kept := &http.Transport{
 		DialContext:            o.Dialer.DialContext,
@@ -54,7 +54,7 @@ func Client(o ClientOptions) *http.Client {
 		TLSClientConfig:        o.TLS.Clone(),
 		TLSHandshakeTimeout:    o.TLSTimeout,
 		ResponseHeaderTimeout:  o.HeaderTimeout,
-		MaxIdleConns:           16 * o.IdlePerHost,
+		MaxIdleConns:           8 * o.IdlePerHost,
 		MaxIdleConnsPerHost:    o.IdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: 64 << 10,

@@ -31,8 +31,8 @@ type Signer interface {
 	Sign(r *provider.Request, slot int, now time.Time) error
 	// Item rebuilds the body that holds one item of a batch.
 	Item(body []byte, part int) ([]byte, error)
-	// AuthQuery are the names of query parameters that carry tokens.
-	AuthQuery() []string
+	// ReadsQuery tells whether the query of a request belongs to what it says.
+	ReadsQuery() bool
 }
 
 var _ Signer = (*provider.Checker)(nil)
@@ -183,35 +183,25 @@ func (h *HTTP) method(original string) string {
 	return http.MethodPost
 }
 
-// target is the destination's URL. The query of the inbound request stays behind,
-// since the URL is the destination owner's; only parameters that are the signature
-// go along, as signature headers do.
+// target is the destination's URL. It is its owner's: the query of the inbound
+// request goes along only where the provider puts something into it (a token, the
+// event's id) or signs it, after the destination's own, which wins.
 func (h *HTTP) target(inbound string, s Signer) *url.URL {
-	if s == nil {
-		return h.url
-	}
 	_, query, _ := strings.Cut(inbound, "?")
-	if query == "" {
-		return h.url
-	}
-	in, err := url.ParseQuery(query)
-	if err != nil {
-		return h.url
-	}
-	own := h.url.Query()
-	add := url.Values{}
-	for _, name := range s.AuthQuery() {
-		if v, ok := in[name]; ok && !own.Has(name) {
-			add[name] = v
-		}
-	}
-	if len(add) == 0 {
+	if query == "" || s == nil || !s.ReadsQuery() {
 		return h.url
 	}
 	u := *h.url
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
+	if u.RawQuery == "" {
+		u.RawQuery = query // as it came: its bytes may be signed
+		return &u
 	}
-	u.RawQuery += add.Encode()
+	own := u.Query()
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name, err := url.QueryUnescape(name); err == nil && !own.Has(name) {
+			u.RawQuery += "&" + pair
+		}
+	}
 	return &u
 }

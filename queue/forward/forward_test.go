@@ -66,13 +66,14 @@ func destination(t *testing.T, o Options) *HTTP {
 // signer signs by putting the time into X-Signature and the query parameter sig.
 type signer struct {
 	cannot bool
+	blind  bool // the provider puts nothing into the query
 	err    error
 	url    string // what Sign was given
 	slot   int
 }
 
-func (s *signer) CanSign() bool       { return !s.cannot }
-func (s *signer) AuthQuery() []string { return []string{"sig"} }
+func (s *signer) CanSign() bool    { return !s.cannot }
+func (s *signer) ReadsQuery() bool { return !s.blind }
 func (s *signer) Sign(r *provider.Request, slot int, at time.Time) error {
 	s.url, s.slot = r.URL, slot
 	r.Header.Set("X-Signature", "fresh "+at.Format(time.RFC3339))
@@ -159,12 +160,13 @@ func TestSignatures(t *testing.T) {
 		webhookID string
 		uri       string
 	}{
-		{"fresh signs again and passes the signature's own parameter", "", &signer{}, false, "fresh 2026-01-01T00:00:00Z", "theirs", "/?sig=fresh"},
-		{"fresh falls back to passthrough where acuse cannot sign", "fresh", &signer{cannot: true}, false, "as it came", "theirs", "/?sig=old"},
+		{"fresh signs again and passes the signature's own parameter", "", &signer{}, false, "fresh 2026-01-01T00:00:00Z", "theirs", "/?x=1&sig=fresh"},
+		{"fresh falls back to passthrough where acuse cannot sign", "fresh", &signer{cannot: true}, false, "as it came", "theirs", "/?x=1&sig=old"},
 		{"fresh falls back to passthrough for a source that is gone", "fresh", nil, false, "as it came", "theirs", "/"},
-		{"passthrough leaves it", "passthrough", &signer{}, false, "as it came", "theirs", "/?sig=old"},
-		{"a resend may ask for passthrough", "fresh", &signer{}, true, "as it came", "theirs", "/?sig=old"},
-		{"standard adds its headers and removes nothing else", "standard", &signer{}, false, "as it came", "stripe:evt_1:app", "/?sig=old"},
+		{"the query of a provider that puts nothing into it stays behind", "", &signer{blind: true}, false, "fresh 2026-01-01T00:00:00Z", "theirs", "/"},
+		{"passthrough leaves it", "passthrough", &signer{}, false, "as it came", "theirs", "/?x=1&sig=old"},
+		{"a resend may ask for passthrough", "fresh", &signer{}, true, "as it came", "theirs", "/?x=1&sig=old"},
+		{"standard adds its headers and removes nothing else", "standard", &signer{}, false, "as it came", "stripe:evt_1:app", "/?x=1&sig=old"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -196,6 +198,17 @@ func TestFreshSignsThePublicURLWithTheSlotThatVerified(t *testing.T) {
 	destination(t, Options{URL: url, Signers: signers(s)}).Send(t.Context(), l)
 	if s.url != "https://hooks.example.org/in/stripe?x=1" || s.slot != 2 {
 		t.Fatalf("signed %q with slot %d", s.url, s.slot)
+	}
+}
+
+func TestTheDestinationsOwnQueryWins(t *testing.T) {
+	t.Parallel()
+	url, got := app(t, nil)
+	l := lease("body", nil)
+	l.Payload.Target = "/in/q?token=theirs&id=a%20b&k%65y=theirs"
+	destination(t, Options{URL: url + "/hook?key=own&token=own", Signature: Passthrough, Signers: signers(&signer{})}).Send(t.Context(), l)
+	if s := <-got; s.uri != "/hook?key=own&token=own&id=a%20b" {
+		t.Fatalf("uri %q", s.uri)
 	}
 }
 
