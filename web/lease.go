@@ -80,7 +80,7 @@ func (p *Pull) lease(r *http.Request, read func()) (any, error) {
 	if d.HardLimit > 0 {
 		q.TTL = min(q.TTL, d.HardLimit)
 	}
-	list, err := p.poll(r.Context(), q, time.Duration(wait)*time.Second)
+	list, err := p.poll(r.Context(), &q, time.Duration(wait)*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +93,16 @@ func (p *Pull) lease(r *http.Request, read func()) (any, error) {
 // that they live on when acuse starts again.
 func (p *Pull) owner(r *http.Request) string { return "pull/" + p.o.Who(r) }
 
-// poll leases, and waits for jobs as long as there are none and the time lasts.
-func (p *Pull) poll(ctx context.Context, q store.LeaseQuery, wait time.Duration) ([]store.Lease, error) {
+// poll leases, and waits for jobs as long as there are none and the time lasts. q.Now
+// is the start of the leases then.
+func (p *Pull) poll(ctx context.Context, q *store.LeaseQuery, wait time.Duration) ([]store.Lease, error) {
 	p.polls.waiting.Add(1)
 	defer p.polls.waiting.Add(-1)
 	end := time.Now().Add(wait)
 	for {
 		woken := p.polls.next(q.Destination) // before looking, so that no wake is missed
 		q.Now = p.o.Now().UTC()
-		list, err := p.o.Jobs.Lease(ctx, q)
+		list, err := p.o.Jobs.Lease(ctx, *q)
 		left := time.Until(end)
 		if err != nil || len(list) > 0 || left <= 0 {
 			return list, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -41,8 +42,8 @@ func rejectionOf(r *http.Request, v *visit, a answer, why string, refusal *provi
 			Method: r.Method, Target: rawTarget(r), Size: int(max(r.ContentLength, 0)),
 		},
 		header:  r.Header,
-		headers: v.source.Checker.AuthHeaders(),
-		query:   v.source.Checker.AuthQuery(),
+		headers: v.source.Checker.TokenHeaders(),
+		query:   v.source.Checker.TokenQuery(),
 	}
 	if refusal != nil {
 		out.Signed, out.Detail = refusal.Signed, refusal.Detail
@@ -62,18 +63,20 @@ func rejectionOf(r *http.Request, v *visit, a answer, why string, refusal *provi
 // rejects writes refused requests, apart from the path of an answer and losing what
 // is too much: nothing waits for it.
 type rejects struct {
-	store store.Rejections
-	key   []byte
-	log   *slog.Logger
-	lost  *metrics.Counter
-	queue chan rejection
-	done  chan struct{}
+	store   store.Rejections
+	key     []byte
+	log     *slog.Logger
+	lost    *metrics.Counter
+	trouble quiet
+	queue   chan rejection
+	stop    chan struct{}
+	done    chan struct{}
 }
 
 func newRejects(s store.Rejections, key []byte, log *slog.Logger, set *metrics.Set) *rejects {
 	r := &rejects{
-		store: s, key: key, log: log, lost: set.GetOrCreateCounter("acuse_rejections_not_kept_total"),
-		queue: make(chan rejection, 64), done: make(chan struct{}),
+		store: s, key: key, log: log, trouble: quiet{every: time.Minute}, lost: set.GetOrCreateCounter("acuse_rejections_not_kept_total"),
+		queue: make(chan rejection, 64), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go r.run()
 	return r
@@ -91,24 +94,39 @@ func (r *rejects) put(x rejection) {
 	}
 }
 
+// close writes what waits and stops; what comes later is lost.
 func (r *rejects) close() {
-	close(r.queue)
+	close(r.stop)
 	<-r.done
 }
 
 func (r *rejects) run() {
 	defer close(r.done)
-	var trouble quiet
-	trouble.every = minute
-	for x := range r.queue {
-		row := x.Rejection
-		row.Header = store.EncodeHeader(r.maskHeader(x.header, x.headers))
-		row.Target = r.maskTarget(row.Target, x.query)
-		if err := r.store.Reject(context.Background(), row); err != nil {
-			r.lost.Inc()
-			if _, ok := trouble.speak("", row.At); ok {
-				r.log.Warn("keep rejection", "source", row.Source, "err", err.Error())
+	for {
+		select {
+		case x := <-r.queue:
+			r.write(x)
+		case <-r.stop:
+			for {
+				select {
+				case x := <-r.queue:
+					r.write(x)
+				default:
+					return
+				}
 			}
+		}
+	}
+}
+
+func (r *rejects) write(x rejection) {
+	row := x.Rejection
+	row.Header = store.EncodeHeader(r.maskHeader(x.header, x.headers))
+	row.Target = r.maskTarget(row.Target, x.query)
+	if err := r.store.Reject(context.Background(), row); err != nil {
+		r.lost.Inc()
+		if passed, ok := r.trouble.speak("", row.At); ok {
+			r.log.Warn("keep rejection", "source", row.Source, "err", err.Error(), "suppressed", passed)
 		}
 	}
 }

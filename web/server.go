@@ -15,7 +15,6 @@ const (
 	writeTime  = 15 * time.Second
 	idleTime   = 60 * time.Second
 	maxHeader  = 32 << 10
-	minute     = time.Minute
 )
 
 // ServerOptions configure a Server. Only Handler is required.

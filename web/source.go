@@ -27,8 +27,8 @@ type Checker interface {
 	Receive(r *provider.Request, now time.Time) (provider.Result, error)
 	Identify(r *provider.Request) provider.Result
 	Reply(r *provider.Request) *provider.Reply
-	AuthHeaders() []string
-	AuthQuery() []string
+	TokenHeaders() []string
+	TokenQuery() []string
 }
 
 // Source is one way in. Name, Provider and Checker are required.
