@@ -36,6 +36,7 @@ func postSigned(e *Edge, target, id, body string) *httptest.ResponseRecorder {
 	return post(e, target, body, "X-Id", id, "X-Sig", sign("s3cret", []byte(body)))
 }
 
+// docs/http.md H4.
 func TestAnswersToStoredEvents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -75,6 +76,7 @@ func TestAnswersToStoredEvents(t *testing.T) {
 	}
 }
 
+// docs/http.md H5: the table of errors.
 func TestAnswersToFailures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -4,18 +4,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"time"
 
 	"acuse/provider"
 	"acuse/store"
 )
 
-// Limits of what a request may bring along.
-const (
-	maxItems = 1000 // of a batch
-	maxText  = 1024 // bytes of an event id, a type or a resource as written
-)
+// maxItems is how many events a request may hold.
+const maxItems = 1000
 
 // arrival is what the store is asked to keep of a verified request.
 func (e *Edge) arrival(v *visit) store.Arrival {
@@ -60,7 +56,7 @@ func (s *source) event(in *provider.Event, body []byte) store.Event {
 	}
 	sum := sha256.Sum256(bytes)
 	out := store.Event{
-		ID: short(in.ID), Type: short(in.Type), Resource: short(in.Resource),
+		ID: in.ID, Type: in.Type, Resource: in.Resource, // long ones are digests already
 		Version: in.Version, Unit: in.Unit, Test: in.Test,
 		Part: in.Part, Size: len(bytes), Digest: int64(binary.BigEndian.Uint64(sum[:8])),
 		Window: s.windowID, Revive: s.Revive,
@@ -101,14 +97,4 @@ func (s *source) testJobs(eventID string, destinations []string) []store.NewJob 
 		jobs[i] = store.NewJob{Destination: name, Key: key(s.keyPrefix, eventID, suffix), State: store.Queued}
 	}
 	return jobs
-}
-
-// short keeps a text whole up to maxText bytes; a longer one is kept by its hash, so
-// that two that differ in the last byte never meet.
-func short(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	sum := sha256.Sum256([]byte(s))
-	return "sha256-" + hex.EncodeToString(sum[:])
 }

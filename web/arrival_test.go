@@ -46,17 +46,6 @@ func TestArrival(t *testing.T) {
 			t.Errorf("%q %q", a.ID, b.ID)
 		}
 	})
-	t.Run("a long id is kept by its hash and two never meet", func(t *testing.T) {
-		t.Parallel()
-		long := strings.Repeat("k", 9999)
-		a, b := stored(t, whole(provider.Event{ID: long + "k"}), nil).Events[0], stored(t, whole(provider.Event{ID: long + "z"}), nil).Events[0]
-		if a.ID == b.ID || !strings.HasPrefix(a.ID, "sha256-") || len(a.ID) != 71 {
-			t.Errorf("%q %q", a.ID, b.ID)
-		}
-		if c := stored(t, whole(provider.Event{ID: long[:maxText]}), nil).Events[0]; c.ID != long[:maxText] {
-			t.Errorf("an id of %d bytes was changed", maxText)
-		}
-	})
 	t.Run("the items of a batch keep their order, bytes and sizes", func(t *testing.T) {
 		t.Parallel()
 		a := stored(t, provider.Result{Events: []provider.Event{
@@ -141,6 +130,7 @@ func TestArrival(t *testing.T) {
 	})
 }
 
+// docs/http.md H18.
 func TestTheSignedURLIsTheConfiguredOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ public, target, want string }{
@@ -208,7 +198,7 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	}
 }
 
-// The clock rule: while the clock is not set, a request whose only fault is its time
+// docs/http.md H17, the clock rule: while the clock is not set, a request whose only fault is its time
 // is asked to come again; once it is, the fault counts.
 func TestClockThatIsNotSet(t *testing.T) {
 	t.Parallel()

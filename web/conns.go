@@ -187,11 +187,11 @@ func connState(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// defaultMaxConns leaves a quarter of the descriptors, and at least 64, to the store,
-// the destinations and the private listener. A thousand connections take some 20 MB.
-func defaultMaxConns() int {
+// maxConns is the default for a process that may have n descriptors, 0 being not
+// known: it leaves a quarter of them, and at least 64, to the store, the destinations
+// and the private listener. A thousand connections take some 20 MB.
+func maxConns(n int) int {
 	const most = 1024
-	n := maxDescriptors()
 	if n == 0 {
 		return most
 	}

@@ -167,3 +167,10 @@ func signedRequest(source, id, body string, more ...string) string {
 }
 
 func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
+
+// null accepts everything and keeps nothing.
+type null struct{}
+
+var taken = []store.Outcome{{Kind: store.Accepted, Delivery: 10482}}
+
+func (null) Accept(context.Context, store.Arrival) ([]store.Outcome, error) { return taken, nil }

@@ -60,7 +60,7 @@ func closedAfter(c net.Conn, send string) (time.Duration, string) {
 	return time.Since(start), string(said)
 }
 
-// docs/http.md: the table of time limits.
+// docs/http.md H11: the time limits.
 func TestTimeLimits(t *testing.T) {
 	t.Parallel()
 	unfinished := "POST /in/g HTTP/1.1\r\nHost: h\r\nX-Sig: x\r\nContent-Length: 1000\r\n\r\n{"
@@ -113,8 +113,8 @@ func TestASlowGoodBodyIsAnswered(t *testing.T) {
 	})
 }
 
-// docs/http.md: "503 when the bodies under way take more than the budget": within a
-// second, with Retry-After, while those under way go on.
+// docs/http.md H13: 503 within a second when the bodies under way take the whole budget,
+// with Retry-After, while those under way go on.
 func TestByteBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestByteBudget(t *testing.T) {
 	})
 }
 
-// Who only promises a large body holds little.
+// docs/http.md H13: who only promises a large body holds little.
 func TestAPromiseHoldsLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAPromiseHoldsLittle(t *testing.T) {
 	})
 }
 
-// The case of the slow and the many, scaled down: idle connections, headers and bodies
+// docs/http.md H14: the slow and the many, scaled down: idle connections, headers and bodies
 // in a trickle fill every place; a good request is answered all the same.
 func TestSlowAndMany(t *testing.T) {
 	t.Parallel()
@@ -213,6 +213,7 @@ func TestSlowAndMany(t *testing.T) {
 	}
 }
 
+// docs/http.md H14.
 func TestPlacesAreGivenAwayByMerit(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1767225600, 0)
@@ -246,6 +247,18 @@ func TestPlacesAreGivenAwayByMerit(t *testing.T) {
 		if _, open := list.open[c]; !open {
 			t.Error("a connection that should stay was closed")
 		}
+	}
+}
+
+func TestConnectionsStayUnderTheDescriptorLimit(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 1024, 20: 16, 256: 192, 1024: 768, 1 << 20: 1024} {
+		if got := maxConns(n); got != want {
+			t.Errorf("of %d: %d, want %d", n, got, want)
+		}
+	}
+	if maxDescriptors() < 0 {
+		t.Error("negative")
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"acuse/store"
 )
 
-// P1: no 2xx leaves before Accept returned nil.
+// P1, docs/http.md H3: no 2xx leaves before Accept returned nil.
 func TestP1NoAnswerBeforeTheEventIsOnDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ type stuckRing struct {
 
 func (s *stuckRing) Reject(context.Context, store.Rejection) error { <-s.free; return nil }
 
-// P9: nothing of what senders and owners keep secret stands in the log, in the
+// P9, docs/http.md H19: nothing of what senders and owners keep secret stands in the log, in the
 // metrics or in an answer, at whatever level, for good and bad requests and panics.
 func TestP9LogsAreSilent(t *testing.T) {
 	t.Parallel()

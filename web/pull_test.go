@@ -136,6 +136,7 @@ func leaseOne(t *testing.T, p http.Handler, destination string) map[string]any {
 	return list[0].(map[string]any)
 }
 
+// docs/http.md H25.
 func TestLeaseAnswersWithJobAndPayload(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
@@ -181,6 +182,7 @@ func TestLeaseAnswersWithJobAndPayload(t *testing.T) {
 	}
 }
 
+// docs/http.md H20 and the pull API's table of errors.
 func TestCallsAreStrict(t *testing.T) {
 	t.Parallel()
 	s := newShelf()
@@ -246,6 +248,7 @@ func TestCallsAreStrict(t *testing.T) {
 	}
 }
 
+// docs/http.md H22, H23 and H24.
 func TestAckRenewNack(t *testing.T) {
 	t.Parallel()
 	begin := func(destination string, change func(*PullOptions)) (*shelf, *Pull, func(act, more string) (int, map[string]any), *time.Time) {
@@ -379,6 +382,7 @@ func TestAnItemThatCannotBeCutOutIsAFailedAttempt(t *testing.T) {
 	}
 }
 
+// docs/http.md H21.
 func TestLongPolls(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T, wait string) (*shelf, *Pull, chan int) {

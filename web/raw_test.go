@@ -72,8 +72,8 @@ func (d *dialog) ended() {
 	}
 }
 
-// docs/http.md: "Nothing on the public listener redirects", with the choice for
-// doubled slashes and dots, and the methods.
+// docs/http.md H1 and H2: no redirects, the choice for doubled slashes and dots, and
+// the methods.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	in := &inbox{}
@@ -103,7 +103,7 @@ func TestNoRedirects(t *testing.T) {
 		{"POST", "/in/", 404},
 		{"POST", "/", 404},
 		{"GET", "/index.html", 404},
-		{"OPTIONS", "*", 200}, // answered by net/http itself, stores nothing
+		{"OPTIONS", "*", 404},
 		{"CONNECT", "example.org:443", 404},
 	} {
 		d := dial(t, addr).send(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: h\r\nX-Id: %d\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", c.method, c.url, i))
@@ -128,7 +128,7 @@ func TestNoRedirects(t *testing.T) {
 	}
 }
 
-// docs/http.md: "A body shorter than promised is 400 and stores nothing".
+// docs/http.md H6: a body shorter than promised is 400 and stores nothing.
 func TestShortBodyStoresNothing(t *testing.T) {
 	t.Parallel()
 	in := &inbox{}
@@ -149,8 +149,8 @@ func TestShortBodyStoresNothing(t *testing.T) {
 	}
 }
 
-// docs/http.md: "The answer to a chunked request closes the connection": with both
-// lengths given, what follows cannot be told from a second request.
+// docs/http.md H7: with both lengths given, what follows cannot be told from a second
+// request, so the answer to a chunked request closes the connection.
 func TestFramingThatCanBeReadInTwoWays(t *testing.T) {
 	t.Parallel()
 	in := &inbox{}
@@ -195,7 +195,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	d.ended()
 }
 
-// docs/http.md: "431 when the headers are over 32 KiB".
+// docs/http.md H12: headers over 32 KiB are 431.
 func TestHeadersOver32KiB(t *testing.T) {
 	t.Parallel()
 	addr := serve(t, newEdge(t, EdgeOptions{Inbox: &inbox{}}, signedSource("g")), 0)
@@ -216,7 +216,7 @@ func TestHeadersOver32KiB(t *testing.T) {
 	d.status(431)
 }
 
-// docs/http.md: "413 at once when Content-Length says so, else after the limit".
+// docs/http.md H8: 413 at once when Content-Length says so, else after the limit.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	in, kept := &inbox{}, &ring{}
@@ -257,8 +257,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// docs/http.md: "A request without its signature header is refused before its body is
-// read": the body is never asked for.
+// docs/http.md H9: a request without its signature header is refused before its body is
+// read, which is never asked for.
 func TestUnsignedIsRefusedUnread(t *testing.T) {
 	t.Parallel()
 	addr := serve(t, newEdge(t, EdgeOptions{Inbox: &inbox{}}, signedSource("g")), 0)
@@ -275,6 +275,7 @@ func TestUnsignedIsRefusedUnread(t *testing.T) {
 	}
 }
 
+// docs/http.md H10.
 func TestBodiesComeBackBitForBit(t *testing.T) {
 	t.Parallel()
 	in := &inbox{}

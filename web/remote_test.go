@@ -14,7 +14,7 @@ func prefixes(list ...string) (out []netip.Prefix) {
 	return out
 }
 
-// The steps of a forwarded header that is not to be believed blindly: 203.0.113.7 is
+// docs/http.md H16: the steps of a forwarded header that is not to be believed blindly: 203.0.113.7 is
 // allowed, the proxy is 127.0.0.2.
 func TestForwardedForIsReadFromTheRightOfATrustedPeer(t *testing.T) {
 	t.Parallel()

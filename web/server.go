@@ -36,7 +36,7 @@ func NewServer(o ServerOptions) *Server {
 		o.Log = slog.Default()
 	}
 	if o.MaxConns <= 0 {
-		o.MaxConns = defaultMaxConns()
+		o.MaxConns = maxConns(maxDescriptors())
 	}
 	s := &Server{conns: newConns(o.MaxConns)}
 	s.http = http.Server{
@@ -48,7 +48,9 @@ func NewServer(o ServerOptions) *Server {
 		MaxHeaderBytes:    maxHeader - 4<<10, // net/http allows 4 KiB on top
 		ConnContext:       withConn,
 		ConnState:         connState,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		// "OPTIONS *" is for the handler, too, which knows no such place.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return s
 }

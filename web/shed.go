@@ -11,7 +11,7 @@ import (
 const (
 	refusalsPerSecond = 5
 	refusalsBurst     = 200
-	provenFor         = 10 * time.Minute
+	provenFor         = 24 * time.Hour
 	failedFor         = time.Minute
 	maxCallers        = 4096 // addresses remembered, twice that at most
 )
@@ -37,8 +37,8 @@ type caller struct {
 func newShed() *shed { return &shed{young: map[netip.Addr]*caller{}} }
 
 // turnsAway tells whether a request of the address is refused unread, and for how
-// long. Loopback is never turned away: behind a proxy that is not listed as trusted
-// everybody comes from there.
+// long. Addresses of the own machine and network are never turned away: behind a proxy
+// that is not listed as trusted everybody comes from there.
 func (s *shed) turnsAway(addr netip.Addr, src *source, now time.Time) (wait time.Duration, away bool) {
 	if !counted(addr) {
 		return 0, false
@@ -104,7 +104,9 @@ func (s *shed) find(addr netip.Addr, add bool) *caller {
 	return c
 }
 
-func counted(a netip.Addr) bool { return a.IsValid() && !a.IsLoopback() }
+func counted(a netip.Addr) bool {
+	return a.IsValid() && !a.IsLoopback() && !a.IsPrivate() && !a.IsLinkLocalUnicast()
+}
 
 // network is what one sender can be told apart by: an IPv4 address, the first 64 bits
 // of an IPv6 one.

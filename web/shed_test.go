@@ -8,6 +8,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
+// docs/http.md H15.
 func TestShed(t *testing.T) {
 	t.Parallel()
 	var (
@@ -19,7 +20,7 @@ func TestShed(t *testing.T) {
 	begin := func() (*shed, *source) { return newShed(), newSource(signedSource("s"), metrics.NewSet()) }
 	flood := func(s *shed, src *source, n int) {
 		for i := range n {
-			s.refused(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), src, now)
+			s.refused(netip.AddrFrom4([4]byte{12, byte(i >> 16), byte(i >> 8), byte(i)}), src, now)
 		}
 	}
 	away := func(s *shed, a netip.Addr, src *source, at time.Time) bool {
@@ -57,7 +58,11 @@ func TestShed(t *testing.T) {
 		if away(s, good, src, now) {
 			t.Error("signed traffic of a shared address is starved")
 		}
-		if !away(s, good, src, now.Add(provenFor)) && away(s, good, src, now) {
+		later := now.Add(provenFor)
+		for range 2 * refusalsBurst {
+			s.refused(good, src, later)
+		}
+		if !away(s, good, src, later) {
 			t.Error("its credit does not run out")
 		}
 	})
@@ -77,15 +82,16 @@ func TestShed(t *testing.T) {
 			t.Error("a good try does not help")
 		}
 	})
-	t.Run("loopback and sockets are everybody", func(t *testing.T) {
+	t.Run("loopback, the own network and sockets are everybody", func(t *testing.T) {
 		t.Parallel()
 		s, src := begin()
-		for range 10 * refusalsBurst {
-			s.refused(netip.MustParseAddr("127.0.0.1"), src, now)
-			s.refused(netip.Addr{}, src, now)
-		}
-		if away(s, netip.MustParseAddr("127.0.0.1"), src, now) || away(s, netip.Addr{}, src, now) {
-			t.Error("turned away")
+		for _, a := range []netip.Addr{{}, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("172.17.0.1"), netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fe80::1")} {
+			for range 10 * refusalsBurst {
+				s.refused(a, src, now)
+			}
+			if away(s, a, src, now) {
+				t.Errorf("%v is turned away", a)
+			}
 		}
 	})
 	t.Run("an IPv6 sender is its network", func(t *testing.T) {

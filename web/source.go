@@ -103,6 +103,9 @@ func newSource(s Source, set *metrics.Set) *source {
 	}
 	out.publicBase, _, _ = strings.Cut(s.PublicURL, "?")
 	for _, d := range s.Destinations {
+		if slices.Contains(out.lanes, d.Name) {
+			continue // listed twice: one job all the same
+		}
 		name := d.KeyName
 		if name == "" {
 			name = d.Name
