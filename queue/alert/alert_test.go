@@ -340,8 +340,8 @@ func TestP9NoTokenInAnError(t *testing.T) {
 		}
 	}
 	for name, answer := range map[string]http.HandlerFunc{
-		"401":   func(w http.ResponseWriter, r *http.Request) { http.Error(w, "case-SECRET-F", 401) },
-		"302":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/case-SECRET-G", 302) },
+		"401":   func(w http.ResponseWriter, r *http.Request) { http.Error(w, "case-SECRET-F", http.StatusUnauthorized) },
+		"302":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/case-SECRET-G", http.StatusFound) },
 		"abort": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		hook := httptest.NewServer(answer)
