@@ -1,0 +1,137 @@
+package admin
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"acuse/access"
+	"acuse/store"
+)
+
+// Options is what main hands over. Only Archive, Operator, Rejections, Accounts,
+// Users, Tokens, Sessions and Files are needed; without one of the functions its
+// call answers 501 and its button is not shown.
+type Options struct {
+	Archive    store.Archive
+	Operator   store.Operator
+	Rejections store.Rejections
+	Notices    store.Notices // nil: no notices on the overview
+	Accounts   store.Accounts
+	Users      *access.Users
+	Tokens     *access.Tokens
+	Sessions   scs.CtxStore // of access.NewSessionStore
+	Files      fs.FS        // holds templates/ and static/
+
+	Sources      func() []Source      // as configured now; called for every page
+	Destinations func() []Destination // likewise
+
+	// Release identifies quarantined deliveries again with the present config.
+	Release func(ctx context.Context, source string, ids []int64, dryRun bool, by store.Actor) (released, duplicates int, err error)
+	// NewKey is the idempotency key of a job of an event: a resend as a new delivery needs it.
+	NewKey func(source, eventID, destination string) string
+	// Wake tells the lanes of these destinations that jobs are due. It must not block.
+	Wake func(destinations []string)
+	// Test sends a signed test event through the real edge and tells each step.
+	Test func(ctx context.Context, r TestRequest, emit func(TestStep)) error
+	// Backup writes a copy of the archive to a new file on this machine.
+	Backup func(ctx context.Context, path string) error
+	// Check looks for damage and returns what it found, a line each.
+	Check func(ctx context.Context, full bool) ([]string, error)
+	// SetupLink makes a new one-time link and says until when it can be used.
+	SetupLink func(ctx context.Context) (url string, expires time.Time, err error)
+	// Health is the state of the engine. nil: taken for writable.
+	Health func() store.Health
+	// Disk is the room on the volume of the data folder, in bytes. nil: not shown.
+	Disk func() (free, total int64)
+
+	Info     Info
+	BasePath string         // "/acuse" when a proxy hands over that folder; default "/"
+	Language string         // "es" or "en" when neither person nor browser says; default "en"
+	Zone     *time.Location // of the times on pages; default time.Local
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Source is a configured way in, as far as people see it. It holds no secret.
+type Source struct {
+	Name        string
+	Provider    string // catalogue name: "stripe"
+	Title       string // for people: "Stripe"
+	Address     string // what is pasted at the provider: "https://hooks.example.org/in/stripe"
+	Secrets     int    // how many are configured
+	Unsigned    bool   // takes requests without a signature
+	Waiting     bool   // waits for the handshake that brings its secret
+	DeliverTo   []string
+	AuthHeaders []string // names of headers that carry signatures or tokens
+	AuthQuery   []string // names of query parameters that do
+	Window      time.Duration
+	MaxBody     int64
+	Tolerance   time.Duration
+}
+
+// Destination is a configured place that events go to.
+type Destination struct {
+	Name   string
+	Kind   string // http, exec, pull
+	URL    string // of http; shown with credentials and query values hidden
+	Budget int    // attempts before a job is dead; 0 is no limit
+}
+
+// Info is what the about page and the status say about this process.
+type Info struct {
+	Name      string // of this installation; may be empty
+	Version   string
+	Commit    string
+	DataDir   string
+	StartedAt time.Time
+	DocsURL   string // http or https; empty: no link
+}
+
+// TestRequest asks for a test event.
+type TestRequest struct {
+	Source  string `json:"-"`
+	Type    string `json:"type"`    // empty: the provider's first sample
+	Deliver bool   `json:"deliver"` // to the real destinations instead of the built-in echo
+}
+
+// TestStep is one step of a test event.
+type TestStep struct {
+	Step string `json:"step"` // signed, accepted, leased, delivered, failed
+	Text string `json:"text"`
+	Ms   int64  `json:"ms"`
+	OK   bool   `json:"ok"`
+}
+
+func (o *Options) fill() {
+	if o.Sources == nil {
+		o.Sources = func() []Source { return nil }
+	}
+	if o.Destinations == nil {
+		o.Destinations = func() []Destination { return nil }
+	}
+	if o.Wake == nil {
+		o.Wake = func([]string) {}
+	}
+	if o.Health == nil {
+		o.Health = func() store.Health { return store.Health{Writable: true} }
+	}
+	if o.Disk == nil {
+		o.Disk = func() (int64, int64) { return 0, 0 }
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Language != "es" {
+		o.Language = "en"
+	}
+}
