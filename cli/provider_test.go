@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"acuse/provider"
+)
+
+func TestProviderListAndShow(t *testing.T) {
+	t.Parallel()
+	r := call(t, Options{}, "provider", "list")
+	if r.code != 0 || !strings.Contains(r.out, "\nstripe ") || !strings.Contains(r.out, "\ntelegram ") {
+		t.Errorf("%+v", r)
+	}
+	show := call(t, Options{}, "provider", "show", "stripe")
+	for _, want := range []string{"signs           hmac sha256 (header:Stripe-Signature), time signed, 5 min allowed", "event id        {json:id}", "remembered for  ", "leaves open     nothing known"} {
+		if !strings.Contains(show.out, want) {
+			t.Errorf("no %q in\n%s", want, show.out)
+		}
+	}
+	call(t, Options{}, "provider", "show", "strpe").want(t, 3, "", `no provider "strpe"; did you mean "stripe"?`, "acuse provider list")
+	es := call(t, Options{Env: []string{"LANG=es"}}, "provider", "show", "telegram")
+	if !strings.Contains(es.out, "deja abierto") || !strings.Contains(es.out, "quien conozca el token") {
+		t.Errorf("%s", es.out)
+	}
+}
+
+func TestEveryProviderCanBeShown(t *testing.T) {
+	t.Parallel()
+	c, err := provider.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.Names() {
+		p, _ := c.Get(name)
+		for _, asJSON := range []bool{false, true} {
+			var out bytes.Buffer
+			a := newApp(Options{Stdout: &out, Env: []string{"LANG=es"}})
+			a.json = asJSON
+			if err := a.facts(p); err != nil || strings.Contains(out.String(), "[weak.") || asJSON && !json.Valid(out.Bytes()) {
+				t.Errorf("%s: %v, %s", name, err, out.String())
+			}
+		}
+	}
+}
+
+const vectors = "../provider/testdata/vectors"
+
+func TestProviderTest(t *testing.T) {
+	t.Parallel()
+	r := call(t, Options{}, "provider", "test", filepath.Join(vectors, "stripe.json"), filepath.Join(vectors, "github.json"))
+	if r.code != 0 || !strings.HasSuffix(r.out, " passed, 0 failed\n") || strings.HasPrefix(r.out, "0 ") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestProviderTestFindsADifference(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join(vectors, "stripe.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// One vector of the file asks for another id than the body holds.
+	changed := strings.Replace(string(b), `"id": "evt_`, `"id": "other_`, 1)
+	if changed == string(b) {
+		t.Fatal("the vector was not changed")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "stripe.json"), []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := call(t, Options{}, "provider", "test", dir)
+	if r.code != 1 || !strings.HasSuffix(r.out, " passed, 1 failed\n") || !strings.Contains(r.out, `id: want "other_`) {
+		t.Errorf("%+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "zz.json"), []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(t, Options{}, "provider", "test", dir); r.code != 1 || !strings.HasSuffix(r.out, ", 2 failed\n") {
+		t.Errorf("a file that is no JSON: %+v", r)
+	}
+	call(t, Options{}, "provider", "test", filepath.Join(dir, "none")).want(t, 3, "", "vectors cannot be read")
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	return a.command("status", "status", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		var raw json.RawMessage
+		if err := a.client().call(cmd.Context(), http.MethodGet, "/api/v1/status", nil, &raw); err != nil {
+			return err
+		}
+		if a.json {
+			a.line(raw)
+			return nil
+		}
+		var s status
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return err
+		}
+		a.columns(a.statusLines(&s), func(r, col int, cell string) string {
+			if r == 2 && col == 1 && s.Dead > 0 {
+				return a.color.Red(cell)
+			}
+			return cell
+		})
+		return nil
+	})
+}
+
+// statusLines are five: what came in, what waits, what is dead, disk, last backup.
+func (a *app) statusLines(s *status) [][]string {
+	in := a.n("deliveries", int(s.Deliveries))
+	in = strings.TrimSuffix(in, ".")
+	if s.Newest != nil {
+		in += ", " + a.f("status.newest", a.ago(s.Newest))
+	}
+	in += ", " + a.n("status.rejections", int(s.Rejections))
+	waits := a.f("status.waits", s.Queued, s.Leased)
+	if s.OldestDue != nil && s.Queued > 0 {
+		waits += ", " + a.f("status.oldest", a.when(s.OldestDue))
+	}
+	if s.Quarantine > 0 {
+		waits += ", " + a.f("status.quarantined", s.Quarantine)
+	}
+	dead := strconv.FormatInt(s.Dead, 10)
+	if s.Dead > 0 {
+		dead += ": acuse dead"
+	}
+	disk := a.f("status.disk", a.size(s.Bytes), a.size(s.Free), clean(s.DataDir))
+	if !s.Writable {
+		disk += ", " + a.w("status.unwritable")
+		if s.Error != nil {
+			disk += ": " + clean(*s.Error)
+		}
+	}
+	backup := a.w("status.no_backup")
+	if s.LastBackup != nil {
+		backup = a.when(s.LastBackup)
+	}
+	return [][]string{{a.w("status.in"), in}, {a.w("status.waiting"), waits}, {a.w("status.dead"), dead},
+		{a.w("status.storage"), disk}, {a.w("status.backup"), backup}}
+}
+
+func (a *app) deadCommand() *cobra.Command {
+	return a.command("dead", "dead", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		var out struct {
+			Groups []json.RawMessage `json:"groups"`
+		}
+		if err := a.client().call(cmd.Context(), http.MethodGet, "/api/v1/dead", nil, &out); err != nil {
+			return err
+		}
+		rows := [][]string{}
+		for _, raw := range out.Groups {
+			var g deadGroup
+			if err := json.Unmarshal(raw, &g); err != nil {
+				return err
+			}
+			if a.json {
+				a.line(raw)
+				continue
+			}
+			why := a.words["reason."+g.Reason]
+			if why == "" {
+				why = clean(g.Reason)
+			}
+			answer := "–"
+			if g.Status != nil {
+				answer = strconv.Itoa(*g.Status)
+			} else if g.Class != nil {
+				answer = clean(*g.Class)
+			}
+			rows = append(rows, []string{clean(g.Destination), why, answer, a.n("jobs", int(g.Jobs)),
+				a.f("dead.from.to", a.when(g.FirstAt), a.when(g.LastAt))})
+		}
+		if a.json {
+			return nil
+		}
+		a.columns(rows, nil)
+		if len(rows) == 0 {
+			a.remark("%s", a.w("dead.none"))
+		} else {
+			a.remark("%s", a.w("list.resend"))
+		}
+		return nil
+	})
+}
+
+func (a *app) rejectionsCommand() *cobra.Command {
+	var source string
+	var limit int
+	c := a.command("rejections", "rejections", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
+		if limit < 1 {
+			return a.misuse(cmd, a.w("limit.low"))
+		}
+		query := url.Values{"limit": {strconv.Itoa(min(limit, 500))}}
+		if source != "" {
+			query.Set("source", source)
+		}
+		rows := [][]string{}
+		n := 0
+		err := a.client().pages(cmd.Context(), "/api/v1/rejections", "rejections", query, func(raw json.RawMessage) (bool, error) {
+			n++
+			if a.json {
+				a.line(raw)
+				return n < limit, nil
+			}
+			var r rejection
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return false, err
+			}
+			why := clean(r.Diagnosis) // English, with the numbers of the case
+			if a.lang != "en" || why == "" {
+				why = a.words["reject."+r.Reason]
+			}
+			if why == "" {
+				why = clean(r.Reason)
+			}
+			rows = append(rows, []string{a.when(r.LastAt), clean(r.Source), clean(r.Remote), "×" + strconv.Itoa(r.Count), why})
+			return n < limit, nil
+		})
+		if err != nil || a.json {
+			return err
+		}
+		a.columns(rows, nil)
+		if len(rows) == 0 {
+			a.remark("%s", a.w("rejections.none"))
+		}
+		return nil
+	})
+	c.Flags().StringVar(&source, "source", "", a.w("flag.source"))
+	c.Flags().IntVar(&limit, "limit", 100, a.w("flag.limit"))
+	return c
+}
