@@ -26,7 +26,16 @@ func Embedded() (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Load(dir)
+	c, err := Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	for name, p := range c.byName {
+		if p.samples, err = readSamples(samples, name); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // Load reads every *.json of the folder. An unknown field, kind or filter is an error
@@ -83,6 +92,7 @@ type Provider struct {
 	versions []*template
 	batch    []*batchRule
 	warnings []string
+	samples  map[string]sampleFile // by type
 }
 
 // parse reads one file whose name must be the provider's.

@@ -46,7 +46,7 @@ func (p *Provider) Facts() Facts {
 		f.Attempts = *n
 	}
 	bodyID := len(f.ID) > 0 && !slices.ContainsFunc(f.ID, func(t string) bool { return !strings.Contains(t, "{body|sha") })
-	f.Window = p.Window(bodyID)
+	f.Window = p.Window(bodyID, 0)
 	f.add(&p.file.Auth)
 	weak := func(is bool, w Weakness) {
 		if is && !slices.Contains(f.Weaknesses, w) {

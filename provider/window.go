@@ -11,11 +11,11 @@ func (p *Provider) Horizon() time.Duration { return hours(p.file.Retry.HorizonHo
 func hours(h float64) time.Duration { return time.Duration(h * float64(time.Hour)) }
 
 // Window is how long the dedup key of an event must be remembered, before the source's
-// own setting and the life of its row: the file's own window, or the longest of 7 days,
-// 1.5 times the horizon, and a day more than a resend is possible. bodyHash: the id is
-// a digest of the body, remembered for the horizon only (24 h when that is not known),
-// since the same body may mean something new later.
-func (p *Provider) Window(bodyHash bool) time.Duration {
+// own setting: the file's own window, or the longest of 7 days, 1.5 times the horizon,
+// a day more than a resend is possible, and row, the life of the delivery's row.
+// bodyHash: the id is a digest of the body, remembered for the horizon only (24 h when
+// that is not known), since the same body may mean something new later.
+func (p *Provider) Window(bodyHash bool, row time.Duration) time.Duration {
 	const day = 24 * time.Hour
 	if h := p.file.ID.WindowHours; h > 0 {
 		return hours(h)
@@ -27,7 +27,7 @@ func (p *Provider) Window(bodyHash bool) time.Duration {
 		}
 		return day
 	}
-	return max(7*day, horizon*3/2, hours(24*(p.file.Retry.ResendDays+1)))
+	return max(7*day, row, horizon*3/2, hours(24*(p.file.Retry.ResendDays+1)))
 }
 
 // MaxBody is how many bytes the provider may send; 0 is not stated.
