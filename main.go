@@ -2,4 +2,51 @@
 // done.
 package main
 
-func main() {}
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"acuse/cli"
+	"acuse/config"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: it executes one command line.
+func run(ctx context.Context, args []string) int {
+	tune()
+	return cli.Run(ctx, cli.Options{
+		Version: version,
+		Commit:  commit(),
+		Serve:   serve,
+		Demo: func(ctx context.Context, o cli.DemoOptions) error {
+			return runDemo(ctx, o.For, o.Language, o.Stdout)
+		},
+		Check: check,
+	}, args)
+}
+
+// check finds what the file alone cannot show: whether the providers and the
+// destinations can be used as configured.
+func check(cfg *config.Config) (warnings []config.Warning, problems config.Problems) {
+	cat, err := loadCatalogue(cfg)
+	if err != nil {
+		return nil, config.Problems{{File: cfg.DataDir, Text: err.Error()}}
+	}
+	sources, problems := compileSources(cfg, cat)
+	_, more := lanes(cfg, nil, nil)
+	problems = append(problems, more...)
+	for name, src := range sources {
+		for _, text := range src.warnings(cfg) {
+			warnings = append(warnings, config.Warning{Problem: cfg.Problem("sources."+name, "%s", text)})
+		}
+	}
+	return warnings, problems
+}

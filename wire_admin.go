@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"acuse/access"
+	"acuse/admin"
+	"acuse/config"
+	"acuse/web"
+)
+
+// adminOptions hands the dashboard what it needs.
+func (s *server) adminOptions(cfg *config.Config) admin.Options {
+	return admin.Options{
+		Archive: s.store, Operator: s.store, Rejections: s.store, Notices: s.store, Accounts: s.store,
+		Users: s.users, Tokens: s.tokens, Sessions: access.NewSessionStore(s.store, nil), Files: adminFiles(),
+		Sources:      s.shownSources,
+		Destinations: func() []admin.Destination { return shownDestinations(s.live.Load().cfg) },
+		Release:      web.NewReleaser(s.edge, s.store).Release,
+		NewKey:       s.newKey,
+		Wake:         s.queue.Wake,
+		Test:         s.test,
+		Backup:       s.store.Backup,
+		Check:        s.store.Check,
+		SetupLink:    s.setupLink,
+		Health:       s.store.Health,
+		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
+		Info: admin.Info{
+			Name: cfg.Name, Version: version, Commit: commit(), DataDir: cfg.DataDir, StartedAt: s.started,
+		},
+		BasePath: cfg.BasePath,
+		Language: cfg.Language,
+		Log:      s.log,
+	}
+}
+
+func (s *server) shownSources() []admin.Source {
+	l := s.live.Load()
+	var out []admin.Source
+	for _, name := range slices.Sorted(maps.Keys(l.sources)) {
+		out = append(out, l.sources[name].page(l.cfg))
+	}
+	return out
+}
+
+// newKey is the idempotency key of an event at a destination, under the names that
+// the configuration gives both for keys.
+func (s *server) newKey(source, eventID, destination string) string {
+	l := s.live.Load()
+	if src := l.cfg.Sources[source]; src != nil && src.KeyName != "" {
+		source = src.KeyName
+	}
+	if d := l.cfg.Destinations[destination]; d != nil && d.KeyName != "" {
+		destination = d.KeyName
+	}
+	return web.Key(source, eventID, destination)
+}
+
+// setupLink makes the link that lets its bearer in once.
+func (s *server) setupLink(ctx context.Context) (string, time.Time, error) {
+	token, expires, err := s.users.NewSetupLink(ctx)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	cfg := *s.live.Load().cfg
+	if s.privateAddr != nil {
+		cfg.Admin.Listen = s.privateAddr.String()
+	}
+	return dashboardURL(&cfg) + "/setup?t=" + url.QueryEscape(token), expires, nil
+}
+
+// disk is the room on the volume of a folder, in bytes.
+func disk(dir string) (free, total int64) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return 0, 0
+	}
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"acuse/admin"
+	"acuse/config"
+	"acuse/queue"
+	"acuse/queue/forward"
+	"acuse/web"
+)
+
+// lanes turns the destinations of the configuration into lanes.
+func lanes(cfg *config.Config, client *http.Client, signers func(string) (forward.Signer, string)) ([]queue.Lane, config.Problems) {
+	var out []queue.Lane
+	var problems config.Problems
+	for _, name := range slices.Sorted(maps.Keys(cfg.Destinations)) {
+		d := cfg.Destinations[name]
+		l := queue.Lane{
+			Name:        name,
+			Concurrency: d.Concurrency,
+			HardLimit:   d.HardLimit,
+			Retry:       queue.Retry{Schedule: d.Retry.Schedule, Jitter: jitter(d.Retry.Jitter), GiveUpOn: d.Retry.GiveUpOn},
+			MaxAge:      d.MaxAge,
+		}
+		if d.Pull == nil {
+			f, err := forward.New(forward.Options{
+				URL:               string(d.URL),
+				Method:            d.Method,
+				Headers:           plain(d.Headers),
+				Signature:         d.Signature,
+				Secret:            string(d.Secret),
+				IdempotencyHeader: d.IdempotencyHeader,
+				Timeout:           d.Timeout,
+				Client:            client,
+				Signers:           signers,
+			})
+			if err != nil {
+				problems = append(problems, cfg.Problem("destinations."+name, "%v", err))
+				continue
+			}
+			l.Sender = f
+		}
+		out = append(out, l)
+	}
+	return out, problems
+}
+
+// pullDestinations are those whose workers come and ask.
+func pullDestinations(cfg *config.Config) map[string]web.PullDestination {
+	out := map[string]web.PullDestination{}
+	for name, d := range cfg.Destinations {
+		if d.Pull != nil {
+			out[name] = web.PullDestination{
+				Lease:     d.Pull.Lease,
+				HardLimit: d.HardLimit,
+				MaxAge:    d.MaxAge,
+				Schedule:  d.Retry.Schedule,
+				Budget:    len(d.Retry.Schedule) + 1,
+				Jitter:    d.Retry.Jitter,
+			}
+		}
+	}
+	return out
+}
+
+// destinationNames are the configured destinations.
+func (s *server) destinationNames() []string {
+	return slices.Sorted(maps.Keys(s.live.Load().cfg.Destinations))
+}
+
+// shownDestinations are the destinations as people see them.
+func shownDestinations(cfg *config.Config) []admin.Destination {
+	var out []admin.Destination
+	for _, name := range slices.Sorted(maps.Keys(cfg.Destinations)) {
+		d := cfg.Destinations[name]
+		kind := "http"
+		if d.Pull != nil {
+			kind = "pull"
+		}
+		out = append(out, admin.Destination{Name: name, Kind: kind, URL: d.URL.String(), Budget: len(d.Retry.Schedule) + 1})
+	}
+	return out
+}
+
+// jitter turns the file's 0, which means none, into the lane's negative.
+func jitter(f float64) float64 {
+	if f == 0 {
+		return -1
+	}
+	return f
+}
+
+func plain(m map[string]config.Secret) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = string(v)
+	}
+	return out
+}
