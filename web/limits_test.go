@@ -153,6 +153,47 @@ func TestByteBudget(t *testing.T) {
 	})
 }
 
+// docs/http.md H8: a body over the limit is read for 64 KiB more at most, whoever goes on
+// sending. In memory what the sender got rid of is what the server read.
+func TestABodyOverTheLimitIsReadNoFurther(t *testing.T) {
+	t.Parallel()
+	for name, framing := range map[string]string{
+		"in chunks":     "X-Sig: x\r\nTransfer-Encoding: chunked\r\n",
+		"with a length": "X-Sig: x\r\nContent-Length: 200000\r\n",
+		"unsigned":      "Transfer-Encoding: chunked\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := signedSource("g")
+				s.MaxBody = 1000
+				c := servePipes(t, newEdge(t, EdgeOptions{Inbox: &inbox{}}, s)).dial()
+				sent := make(chan int)
+				go func() {
+					n, chunk := 0, "3e8\r\n"+strings.Repeat("x", 1000)+"\r\n"
+					if _, err := io.WriteString(c, "POST /in/g HTTP/1.1\r\nHost: h\r\n"+framing+"\r\n"); err != nil {
+						t.Error(err)
+					}
+					for {
+						wrote, err := io.WriteString(c, chunk)
+						if n += wrote; err != nil {
+							sent <- n
+							return
+						}
+					}
+				}()
+				said, _ := io.ReadAll(c)
+				if !strings.HasPrefix(string(said), "HTTP/1.1 4") {
+					t.Errorf("said %.40q", said)
+				}
+				if n := <-sent; n > 1000+64<<10+8<<10 { // net/http's own buffers on top
+					t.Errorf("%d bytes were read", n)
+				}
+			})
+		})
+	}
+}
+
 // docs/http.md H13: who only promises a large body holds little.
 func TestAPromiseHoldsLittle(t *testing.T) {
 	t.Parallel()

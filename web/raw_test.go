@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,21 @@ func TestShortBodyStoresNothing(t *testing.T) {
 		if n := len(in.all()); n != 0 {
 			t.Fatalf("%s: %d stored", name, n)
 		}
+	}
+}
+
+// Whoever frames the request, fewer bytes than Content-Length are no body.
+func TestFewerBytesThanPromised(t *testing.T) {
+	t.Parallel()
+	in := &inbox{}
+	e := newEdge(t, EdgeOptions{Inbox: in}, signedSource("g"))
+	r := httptest.NewRequest("POST", "/in/g", strings.NewReader("{}"))
+	r.Header.Set("X-Sig", sign("s3cret", []byte("{}")))
+	r.ContentLength = 3
+	w := newRecorder()
+	e.ServeHTTP(w, r)
+	if w.Code != 400 || len(in.all()) != 0 {
+		t.Errorf("%d, stored %d", w.Code, len(in.all()))
 	}
 }
 

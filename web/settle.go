@@ -21,7 +21,7 @@ func (p *Pull) renew(r *http.Request, job store.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, start, err := current(c.Lease, job)
+	token, start, err := parseLease(c.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (p *Pull) ack(r *http.Request, job store.Job) (any, error) {
 	if err := decode(r, &c); err != nil {
 		return nil, err
 	}
-	token, start, err := current(c.Lease, job)
+	token, start, err := parseLease(c.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (p *Pull) nack(r *http.Request, job store.Job) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, start, err := current(c.Lease, job)
+	token, start, err := parseLease(c.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -143,16 +143,6 @@ func (p *Pull) settle(r *http.Request, job store.Job, token int64, start time.Ti
 	}
 	p.o.Changed(job.Delivery)
 	return nil
-}
-
-// current reads a lease and compares it with the job's; the store does so again when
-// it writes, where it counts.
-func current(lease string, job store.Job) (token int64, start time.Time, err error) {
-	token, start, err = parseLease(lease)
-	if err == nil && (job.State != store.Leased || token != job.LeaseToken) {
-		err = errLost
-	}
-	return token, start, err
 }
 
 // note is what is kept of a worker's own words: text, and not too much of it.
