@@ -113,15 +113,15 @@ const (
 
 // Result is what an attempt found.
 type Result struct {
-	Outcome                 AttemptOutcome
-	Status                  int           // HTTP status or exit code; 0 is none
-	Class                   string        // machine word of an error: "timeout", "refused", "dns", "tls", "reset", "status", "redirect", …
-	Error                   string        // for people; never holds a body or a secret
-	Maybe                   bool          // the connection broke after the request was sent: maybe delivered
-	Duration                time.Duration // of the whole attempt
-	Connect, TLS, FirstByte time.Duration // 0 is not measured
-	Header                  []byte        // answer's headers, EncodeHeader's form; may be nil
-	Body                    []byte        // answer's body: 4 KiB an attempt, 64 KiB of the latest
-	Worker                  string        // pull: who settled it
-	RetryAfter              time.Duration // wait the app asked for; 0 is none. It shapes Settlement.Due and is not kept
+	Outcome                 AttemptOutcome // 0 in a settlement: Succeeded when its State is Delivered, else Failed
+	Status                  int            // HTTP status or exit code; 0 is none
+	Class                   string         // machine word of an error: "timeout", "refused", "dns", "tls", "reset", "status", "redirect", …
+	Error                   string         // for people; never holds a body or a secret
+	Maybe                   bool           // the connection broke after the request was sent: maybe delivered
+	Duration                time.Duration  // of the whole attempt
+	Connect, TLS, FirstByte time.Duration  // 0 is not measured
+	Header                  []byte         // answer's headers, EncodeHeader's form; may be nil
+	Body                    []byte         // answer's body: 4 KiB an attempt, 64 KiB of the latest
+	Worker                  string         // pull: who settled it
+	RetryAfter              time.Duration  // wait the app asked for; 0 is none. It shapes Settlement.Due and is not kept
 }

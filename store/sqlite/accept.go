@@ -308,7 +308,7 @@ func (w *writer) insertPayloads(items []item) error {
 		if it.w != last {
 			last, payload = it.w, it.id
 			a := it.w.arrival
-			if err := out.add(payload, a.Method, a.Target, bytes(a.Header), bytes(a.Body)); err != nil {
+			if err := out.add(payload, a.Method, a.Target, blob(a.Header), blob(a.Body)); err != nil {
 				return err
 			}
 		}
@@ -390,8 +390,8 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// bytes makes nil an empty BLOB: the column is NOT NULL.
-func bytes(b []byte) []byte {
+// blob makes nil an empty BLOB: the column is NOT NULL.
+func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}

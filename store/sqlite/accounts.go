@@ -69,7 +69,7 @@ func (d *DB) PutToken(ctx context.Context, t store.Token) error {
 	return wrap(d.put(ctx, `INSERT INTO tokens (id, name, agent, hash, scopes, created_at, last_used, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, agent = excluded.agent, hash = excluded.hash, scopes = excluded.scopes,
 		created_at = excluded.created_at, last_used = excluded.last_used, expires = excluded.expires`,
-		t.ID, t.Name, t.Agent, bytes(t.Hash), string(scopes), ms(t.CreatedAt), ms(t.LastUsed), ms(t.Expires)), "token %s", t.ID)
+		t.ID, t.Name, t.Agent, blob(t.Hash), string(scopes), ms(t.CreatedAt), ms(t.LastUsed), ms(t.Expires)), "token %s", t.ID)
 }
 
 const tokenColumns = "SELECT id, name, agent, hash, scopes, created_at, last_used, expires FROM tokens"
@@ -86,7 +86,7 @@ func scanToken(s scanner) (t store.Token, err error) {
 
 // TokenByHash finds one; its expiry is the caller's to judge.
 func (d *DB) TokenByHash(ctx context.Context, hash []byte) (store.Token, error) {
-	t, err := scanToken(d.read.QueryRowContext(ctx, tokenColumns+" WHERE hash = ?", bytes(hash)))
+	t, err := scanToken(d.read.QueryRowContext(ctx, tokenColumns+" WHERE hash = ?", blob(hash)))
 	return t, wrap(d.missing(err), "token")
 }
 
@@ -109,7 +109,7 @@ func (d *DB) RemoveToken(ctx context.Context, id string) error {
 
 // PutSession adds or replaces.
 func (d *DB) PutSession(ctx context.Context, s store.Session) error {
-	return wrap(d.put(ctx, "INSERT OR REPLACE INTO sessions (id, user, data, expires) VALUES (?, ?, ?, ?)", s.ID, s.User, bytes(s.Data), ms(s.Expires)), "session")
+	return wrap(d.put(ctx, "INSERT OR REPLACE INTO sessions (id, user, data, expires) VALUES (?, ?, ?, ?)", s.ID, s.User, blob(s.Data), ms(s.Expires)), "session")
 }
 
 // SessionByID reads one; its expiry is the caller's to judge.

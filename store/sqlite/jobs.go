@@ -194,6 +194,12 @@ func (d *DB) Settle(ctx context.Context, s store.Settlement) error {
 	if s.State != store.Delivered && s.State != store.Dead && s.State != store.Queued {
 		return fmt.Errorf("settle job %d: %w: to state %d", s.Job, store.ErrRefused, s.State)
 	}
+	if s.Result.Outcome == 0 {
+		s.Result.Outcome = store.Failed
+		if s.State == store.Delivered {
+			s.Result.Outcome = store.Succeeded
+		}
+	}
 	if len(s.Result.Body) > latestAnswer {
 		s.Result.Body = s.Result.Body[:latestAnswer]
 	}

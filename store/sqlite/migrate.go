@@ -53,12 +53,20 @@ func migrate(c *conn) (int, error) {
 		return 0, err
 	}
 	for n := int(version) + 1; n <= len(list); n++ {
-		text := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", list[n-1], applicationID, n)
-		if err := c.script(text); err != nil {
-			return 0, errors.Join(fmt.Errorf("migration %d: %w", n, err), c.script("ROLLBACK"))
+		if err := apply(c, n, list[n-1]); err != nil {
+			return 0, err
 		}
 	}
 	return len(list), nil
+}
+
+// apply runs one migration and sets the version, or does nothing.
+func apply(c *conn, version int, text string) error {
+	text = fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;", text, applicationID, version)
+	if err := c.script(text); err != nil {
+		return errors.Join(fmt.Errorf("migration %d: %w", version, err), c.script("ROLLBACK"))
+	}
+	return nil
 }
 
 // own refuses a SQLite file that another program made.

@@ -30,7 +30,7 @@ func (w *writer) reject(r *store.Rejection) error {
 		ON CONFLICT (source, reason, digest) DO UPDATE SET count = count + 1, at = excluded.at, detail = excluded.detail,
 		remote = excluded.remote, status = excluded.status, signed = max(signed, excluded.signed)`,
 		r.Source, r.Reason, digest(r.Body), r.Detail, r.Remote, ms(r.At), ms(r.At), int64(r.Status), flag(r.Signed),
-		r.Method, r.Target, int64(r.Size), kept, bytes(r.Header), r.Body)
+		r.Method, r.Target, int64(r.Size), kept, blob(r.Header), r.Body)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -20,7 +20,8 @@ type space struct {
 
 	mu      sync.Mutex
 	free    int64
-	checked time.Time // monotonic
+	checked time.Time // when free was measured; monotonic
+	tried   time.Time // when the reserve was to be made last; monotonic
 	held    bool
 }
 
@@ -54,6 +55,13 @@ func (s *space) now() int64 {
 		s.checked = time.Now()
 	}
 	return s.free
+}
+
+// forget makes the next looks fresh ones.
+func (s *space) forget() {
+	s.mu.Lock()
+	s.checked, s.tried = time.Time{}, time.Time{}
+	s.mu.Unlock()
 }
 
 // low tells that free space is under the floor.
@@ -96,7 +104,7 @@ func (s *space) giveUp() bool {
 	if !s.held {
 		return false
 	}
-	s.held = false
+	s.held, s.tried = false, time.Now()
 	return os.Remove(s.file) == nil
 }
 
@@ -124,12 +132,15 @@ func (s *space) checkpointPages() int64 {
 	return max(16, min(1000, s.total/32/pageSize))
 }
 
-// restock makes the reserve again once there is room.
+// restock makes the reserve again once there is room; it looks once a second at most.
 func (s *space) restock() {
 	s.mu.Lock()
-	want := !s.held && s.size > 0 && time.Since(s.checked) > time.Second
+	want := !s.held && s.size > 0 && time.Since(s.tried) > time.Second
+	if want {
+		s.tried = time.Now()
+	}
 	s.mu.Unlock()
-	if want && s.now() > s.minFree+2*s.size {
+	if want {
 		s.reserve()
 	}
 }

@@ -203,6 +203,18 @@ var leaseTests = []test{
 			e.reopen()
 		}
 	}},
+	{"", "an attempt without an outcome of its own takes that of its job", func(e *env) {
+		for i, state := range []store.JobState{store.Delivered, store.Dead, store.Queued} {
+			id := e.accepted(arrival("s", fmt.Sprint(i)))
+			l := e.lease(t0)
+			e.ok(e.s.Settle(e.Context(), store.Settlement{Job: l.Job, Token: l.Token, State: state, At: t0, Due: at(time.Hour)}))
+			want := store.Failed
+			if state == store.Delivered {
+				want = store.Succeeded
+			}
+			same(e, "outcome", e.attempts(id)[0].Outcome, want)
+		}
+	}},
 	{"", "a state that no attempt ends in is refused", func(e *env) {
 		e.accepted(arrival("s", "a"))
 		l := e.lease(t0)
