@@ -15,9 +15,17 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"acuse/provider"
 	"acuse/store"
 )
+
+// TestMain sees to it that no test leaves a goroutine behind, but for net/http's half
+// second in which a refused sender may read its answer.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // checker is a small provider: the header X-Sig is the hex HMAC of the body, X-Id
 // the event id. Fields bend it for single tests.

@@ -179,6 +179,8 @@ func TestP2FiftyCopiesAtOnce(t *testing.T) {
 	e := newEdge(t, EdgeOptions{Inbox: db}, source("stripe"), source("second"))
 	addr := serve(t, e, 0)
 	body, h := stripeRequest(t, c, "evt_1", time.Now())
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
 	answers := make([]string, 50)
 	var wg sync.WaitGroup
 	for i := range answers {
@@ -189,7 +191,7 @@ func TestP2FiftyCopiesAtOnce(t *testing.T) {
 				return
 			}
 			r.Header = h.Clone()
-			res, err := http.DefaultClient.Do(r)
+			res, err := client.Do(r)
 			if err != nil {
 				t.Error(err)
 				return
