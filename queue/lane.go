@@ -27,6 +27,10 @@ type Lane struct {
 // maxLeases bounds one lease call, and with it the payloads that come at once.
 const maxLeases = 64
 
+// maxUnsettled is how many outcomes a slot may have wait for the store. It is reached
+// only while the storage is sick.
+const maxUnsettled = 4
+
 // lane is a destination's place in the queue. It outlives its settings, so that a
 // destination taken out and put back counts the sends still under way.
 type lane struct {
@@ -34,11 +38,12 @@ type lane struct {
 	name string
 	kick chan struct{} // of one: look again
 
-	mu      sync.Mutex
-	cfg     *Lane // nil: taken out
-	limiter *rate.Limiter
-	running int
-	full    bool // the last lease call may have left due jobs: a free slot looks again
+	mu       sync.Mutex
+	cfg      *Lane // nil: taken out
+	limiter  *rate.Limiter
+	running  int  // sends
+	settling int  // outcomes on their way to the store
+	full     bool // the last lease call may have left due jobs: a free slot looks again
 }
 
 func newLane(q *Queue, name string) *lane {
@@ -148,8 +153,8 @@ func (l *lane) fill(work context.Context) (got int, wait time.Duration, err erro
 	l.take(len(list), len(list) == free)
 	for _, j := range list {
 		l.q.wg.Go(func() {
-			defer l.release()
-			l.q.one(work, cfg, j)
+			defer l.settled()
+			l.q.one(work, cfg, j, l.sent)
 		})
 	}
 	if len(list) > 0 {
@@ -174,7 +179,7 @@ func (l *lane) free() (cfg *Lane, n int, wait time.Duration) {
 		return nil, 0, forever
 	}
 	l.full = true
-	n = min(cfg.Concurrency-l.running, maxLeases)
+	n = min(cfg.Concurrency-l.running, maxUnsettled*cfg.Concurrency-l.settling, maxLeases)
 	if n <= 0 {
 		return nil, 0, forever
 	}
@@ -199,10 +204,18 @@ func (l *lane) take(n int, full bool) {
 	}
 }
 
-// release ends a send. The loop looks for more only when it left some.
-func (l *lane) release() {
+// sent ends a send: its slot is free while the outcome is being written, so that the
+// next lease shares a transaction with it.
+func (l *lane) sent() { l.count(-1, +1) }
+
+// settled ends a job's stay in the lane.
+func (l *lane) settled() { l.count(0, -1) }
+
+// count changes what is under way. The loop looks for more only when it left some.
+func (l *lane) count(running, settling int) {
 	l.mu.Lock()
-	l.running--
+	l.running += running
+	l.settling += settling
 	full := l.full
 	l.mu.Unlock()
 	if full {

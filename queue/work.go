@@ -20,14 +20,16 @@ var (
 // settleGrace is how long outcomes may still be written once work has ended.
 const settleGrace = 5 * time.Second
 
-// one works on one leased job: send, keep the lease meanwhile, settle.
-func (q *Queue) one(work context.Context, cfg *Lane, j store.Lease) {
+// one works on one leased job: send, keep the lease meanwhile, settle. sent is called
+// once, when nothing is open to the app any more.
+func (q *Queue) one(work context.Context, cfg *Lane, j store.Lease, sent func()) {
 	q.opt.Changed(j.Delivery.ID)
 	ctx, cancel := context.WithCancelCause(work)
 	defer cancel(nil)
 	letGo := q.keep(work, cfg, j, cancel)
 	defer letGo()
 	res := q.attempt(ctx, cfg, j)
+	sent()
 	switch {
 	case errors.Is(context.Cause(ctx), errLost):
 		q.lost(j)

@@ -43,6 +43,7 @@ type DB struct {
 	space     *space
 	committer *store.Committer[*write]
 	read      *sql.DB
+	hot       struct{ payload, nextDue, nextDeadline *sql.Stmt } // on read: asked for every lease
 	schema    int
 
 	w *writer // of the committer's goroutine alone
@@ -105,6 +106,13 @@ func (d *DB) open(ctx context.Context, o Options) error {
 	}
 	if d.read, err = openReaders(d.path); err != nil {
 		return err
+	}
+	for text, stmt := range map[string]**sql.Stmt{
+		selectPayload: &d.hot.payload, selectNextDue: &d.hot.nextDue, selectNextDeadline: &d.hot.nextDeadline,
+	} {
+		if *stmt, err = d.read.PrepareContext(ctx, text); err != nil {
+			return err
+		}
 	}
 	d.space.reserve()
 	d.committer = store.NewCommitter(maxWaiting, maxWaitingBytes, d.commit)

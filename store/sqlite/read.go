@@ -230,7 +230,7 @@ const selectPayload = "SELECT " + deliveryColumns + `, ifnull(y.method, ''), ifn
 
 func (d *DB) headAndPayload(ctx context.Context, delivery int64) (store.DeliveryHead, store.Payload, error) {
 	var p store.Payload
-	r, err := scanDelivery(withMore{d.read.QueryRowContext(ctx, selectPayload, delivery), []any{&p.Method, &p.Target, &p.Header, &p.Body}})
+	r, err := scanDelivery(withMore{d.hot.payload.QueryRowContext(ctx, delivery), []any{&p.Method, &p.Target, &p.Header, &p.Body}})
 	if err != nil {
 		return store.DeliveryHead{}, store.Payload{}, d.missing(err)
 	}
@@ -251,12 +251,12 @@ func (w withMore) Scan(dest ...any) error { return w.scanner.Scan(append(dest, w
 
 // NextDue is the earliest due time of a lane; see store.Jobs.
 func (d *DB) NextDue(ctx context.Context, destination string) (time.Time, bool, error) {
-	return d.earliest(ctx, selectNextDue, destination)
+	return d.earliest(ctx, d.hot.nextDue, destination)
 }
 
 // NextDeadline is the earliest deadline of all leases; see store.Jobs.
 func (d *DB) NextDeadline(ctx context.Context) (time.Time, bool, error) {
-	return d.earliest(ctx, selectNextDeadline)
+	return d.earliest(ctx, d.hot.nextDeadline)
 }
 
 const (
@@ -264,9 +264,9 @@ const (
 	selectNextDeadline = "SELECT min(lease_until) FROM jobs INDEXED BY jobs_lease WHERE state = 2"
 )
 
-func (d *DB) earliest(ctx context.Context, text string, args ...any) (time.Time, bool, error) {
+func (d *DB) earliest(ctx context.Context, stmt *sql.Stmt, args ...any) (time.Time, bool, error) {
 	var n sql.NullInt64
-	if err := d.read.QueryRowContext(ctx, text, args...).Scan(&n); err != nil {
+	if err := stmt.QueryRowContext(ctx, args...).Scan(&n); err != nil {
 		return time.Time{}, false, fmt.Errorf("next due: %w", d.closed(err))
 	}
 	return instant(n.Int64), n.Valid, nil
