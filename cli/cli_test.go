@@ -274,3 +274,10 @@ func TestVersionAndConfigShow(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigExampleIsTheFirstFile(t *testing.T) {
+	t.Parallel()
+	for _, lang := range []string{"en", "es"} {
+		call(t, Options{Env: []string{"LANG=" + lang}}, "config", "example").want(t, 0, string(config.Example(lang)))
+	}
+}

@@ -146,6 +146,10 @@ func (a *app) configCommand() *cobra.Command {
 		a.say("%s", strings.TrimRight(string(b), "\n"))
 		return nil
 	}))
+	parent.AddCommand(a.command("example", "config.example", cobra.NoArgs, func(*cobra.Command, []string) error {
+		a.say("%s", strings.TrimRight(string(config.Example(a.lang)), "\n"))
+		return nil
+	}))
 	return parent
 }
 
