@@ -76,7 +76,7 @@ func (t *timestampRule) judge(in *input) *Refusal {
 		switch {
 		case t.past >= 0 && skew > t.past:
 			return &Refusal{Reason: TimestampExpired, Detail: from.text, Skew: skew, Signed: true}
-		case t.future >= 0 && -skew > t.future:
+		case t.future >= 0 && skew < -t.future: // not -skew: the farthest one has no negative
 			return &Refusal{Reason: TimestampFuture, Detail: from.text, Skew: skew, Signed: true}
 		}
 		return nil

@@ -4,13 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// folder is the catalogue the tests read: embedded.
+// catalogueOnce is shared by the tests: a Catalogue is never changed.
+var catalogueOnce = sync.OnceValues(Embedded)
+
 func folder(t testing.TB) *Catalogue {
 	t.Helper()
-	c, err := Embedded()
+	c, err := catalogueOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
