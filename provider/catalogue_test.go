@@ -162,9 +162,22 @@ func TestWindows(t *testing.T) {
 		"horizon under one hour": {`{"horizon_hours":0.5}`, ``, 7 * day, 30 * time.Minute},
 	} {
 		p := mustParse(t, `{"name":"x","auth":{"kind":"none"},"id":{"key":null`+tc.id+`},"retry":`+tc.retry+`,"response":{"success":"2xx"}}`)
-		if p.Window(false) != tc.window || p.Window(true) != tc.hash {
-			t.Errorf("%s: %v and %v, want %v and %v", name, p.Window(false), p.Window(true), tc.window, tc.hash)
+		if got, hash := p.Window(false, 0), p.Window(true, 0); got != tc.window || hash != tc.hash {
+			t.Errorf("%s: %v and %v, want %v and %v", name, got, hash, tc.window, tc.hash)
 		}
+	}
+}
+
+// A key outlives its delivery's row, so that what is shown as stored cannot come again.
+func TestAKeyOutlivesTheRow(t *testing.T) {
+	t.Parallel()
+	p, _ := folder(t).Get("github")
+	const year = 365 * 24 * time.Hour
+	if got := p.Window(false, year); got != year {
+		t.Errorf("got %v", got)
+	}
+	if got := p.Window(true, year); got == year {
+		t.Error("a digest of the body is remembered for the horizon only")
 	}
 }
 

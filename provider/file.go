@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// file is one provider file, decoded. The language is described in DESIGN.md; what
+// file is one provider file, decoded: the list of all fields of the language. What
 // only people read (docs, sources, notes) is kept as it stands or not at all.
 type file struct {
 	Name      string          `json:"name"`

@@ -241,7 +241,7 @@ func FuzzCatalogueFile(f *testing.F) {
 			return
 		}
 		p, _ := c.Get("x")
-		_ = p.Window(true) + p.Window(false)
+		_ = p.Window(true, 0) + p.Window(false, 0)
 		_, _, _ = p.SecretHelp()
 		ch, err := p.Compile(Settings{Secrets: []string{"a:b"}, Params: map[string]string{}})
 		if err != nil {

@@ -1,0 +1,166 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// setAuth compiles the auth that counts: the source's own, none, or the file's.
+func (c *Checker) setAuth(s *Settings) (err error) {
+	c.plan = c.provider.auth
+	switch {
+	case s.Unsigned && len(s.Auth) > 0:
+		return errors.New("unsigned: not together with auth")
+	case s.Unsigned:
+		c.plan = nonePlan{}
+	case len(s.Auth) > 0:
+		var f authFile
+		if err := strict("auth", s.Auth, &f); err != nil {
+			return err
+		}
+		if c.plan, err = parseAuth("auth", &f); err != nil {
+			return err
+		}
+	case c.plan == nil:
+		return errors.New("auth: missing; a source without a provider needs auth or unsigned: true")
+	}
+	_, c.unverified = c.plan.(nonePlan)
+	if err := c.checkSecrets(s); err != nil {
+		return err
+	}
+	b := &binding{secrets: s.Secrets, settings: s, params: s.Params, limit: c.limit,
+		used: make([]bool, len(s.Secrets)), why: make([]error, len(s.Secrets))}
+	if c.auth, err = c.plan.bind(b); err != nil {
+		return err
+	}
+	for i, used := range b.used {
+		if !used && b.why[i] != nil {
+			return fmt.Errorf("secrets[%d]: %w", i, b.why[i])
+		}
+	}
+	return c.checkParams(s)
+}
+
+func (c *Checker) checkSecrets(s *Settings) error {
+	switch {
+	case len(s.Secrets) > maxSecrets:
+		return fmt.Errorf("secrets: at most %d", maxSecrets)
+	case len(s.Secrets) == 0 && !c.unverified && !s.Waiting && needsSecret(c.plan):
+		return errors.New("secrets: missing; say unsigned: true to take requests from anybody")
+	case s.Tolerance < 0:
+		return errors.New("tolerance: negative")
+	}
+	for i, secret := range s.Secrets {
+		if secret == "" {
+			return fmt.Errorf("secrets[%d]: is empty", i)
+		}
+	}
+	return nil
+}
+
+// needsSecret is false for kinds that this version refuses anyway, so that their own
+// message is the one shown.
+func needsSecret(p plan) bool {
+	switch p := p.(type) {
+	case later:
+		return false
+	case whenPlan:
+		return needsSecret(p.plan)
+	case groupPlan:
+		return !slices.ContainsFunc(p.of, func(one plan) bool { return !needsSecret(one) })
+	}
+	return true
+}
+
+// checkParams wants every param that the auth reads, and knows no others.
+func (c *Checker) checkParams(s *Settings) error {
+	var missing error
+	c.plan.each(func(p *placeholder) {
+		if p.src == srcParam && s.Params[p.arg] == "" {
+			missing = fmt.Errorf("params.%s: missing; the provider's signature needs it", p.arg)
+		}
+	})
+	if missing != nil || len(s.Params) == 0 {
+		return missing
+	}
+	known := c.params
+	if c.provider.auth != nil {
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if !slices.Contains(c.knownParams(), name) {
+				return fmt.Errorf("params.%s: provider %s has no such parameter", name, c.provider.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Checker) knownParams() []string {
+	known := c.provider.Params()
+	c.plan.each(func(p *placeholder) {
+		if p.src == srcParam {
+			known = append(known, p.arg)
+		}
+	})
+	return known
+}
+
+// setIdentity lays the source's own rules over the file's. An own id rule that reads the
+// item of a batch is that of each item; any other is that of the request, which is then
+// one event and not looked into.
+func (c *Checker) setIdentity(s *Settings) (err error) {
+	p := c.provider
+	c.ids, c.types, c.resources, c.versions, c.batch = ids{first: p.key}, p.types, p.resource, p.versions, p.batch
+	switch s.Batch {
+	case "", "split", "whole":
+	default:
+		return fmt.Errorf("batch: want split or whole, not %q", s.Batch)
+	}
+	c.splits = s.Batch != "whole" && len(c.batch) == 1 && len(c.batch[0].steps) == 1
+	use := inIdentity
+	if len(c.batch) > 0 {
+		use = inItem
+	}
+	var itemIDs *ids
+	if s.ID != nil {
+		own, err := parseIDs("id", s.ID, use)
+		if err != nil {
+			return err
+		}
+		if usesItem(own.first, own.join) {
+			itemIDs = &own
+		} else {
+			c.ids, c.oneID, c.required = own, true, false
+		}
+	}
+	types, err := parseTemplates("type", s.Type, use)
+	if err != nil {
+		return err
+	}
+	resources, err := parseTemplates("resource", s.Resource, use)
+	if err != nil {
+		return err
+	}
+	if s.Type != nil {
+		c.types = types
+	}
+	if s.Resource != nil {
+		c.resources = resources
+	}
+	c.batch = slices.Clone(c.batch)
+	for i, b := range c.batch {
+		one := *b
+		if itemIDs != nil {
+			one.ids = *itemIDs
+		}
+		if s.Type != nil {
+			one.types = types
+		}
+		if s.Resource != nil {
+			one.resources = resources
+		}
+		c.batch[i] = &one
+	}
+	return nil
+}
