@@ -171,7 +171,7 @@ func (w *writer) claimChunk(items []item) error {
 // claimOne finds out whether the item has its key: it is the row's delivery, or the
 // row has run out and is taken over.
 func (w *writer) claimOne(it *item) error {
-	row, ok, err := w.row("SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?", it.source, it.event.ID)
+	row, ok, err := w.row(selectHolder, it.source, it.event.ID)
 	if err != nil {
 		return err
 	}
@@ -198,21 +198,27 @@ func (w *writer) claimOne(it *item) error {
 	return err
 }
 
+const (
+	selectHolder    = "SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?"
+	updateDuplicate = `UPDATE OR FAIL deliveries SET duplicates = duplicates + 1, last_duplicate_at = max(last_duplicate_at, ?),
+		body_differs = body_differs + (digest <> ?) WHERE id = ?`
+	selectExhausted = `SELECT j.id, j.destination FROM jobs j CROSS JOIN deliveries d ON d.id = j.delivery
+		WHERE j.delivery = ? AND j.state = 4 AND j.reason = 1 AND j.revived = 0 AND d.payload <> 0`
+)
+
 func (it *item) expires() int64 { return ms(it.w.arrival.ReceivedAt.Add(it.event.Window)) }
 
 // duplicate counts a repeat on the delivery and, if its event says so, revives the
 // delivery's dead letters that died of exhausted attempts, once each.
 func (w *writer) duplicate(delivery int64, e *store.Event, at time.Time) (revived bool, err error) {
-	if _, err := w.exec(`UPDATE OR FAIL deliveries SET duplicates = duplicates + 1, last_duplicate_at = max(last_duplicate_at, ?),
-		body_differs = body_differs + (digest <> ?) WHERE id = ?`, ms(at), e.Digest, delivery); err != nil {
+	if _, err := w.exec(updateDuplicate, ms(at), e.Digest, delivery); err != nil {
 		return false, err
 	}
 	if !e.Revive {
 		return false, nil
 	}
 	var jobs [][2]int64
-	if err := w.query(`SELECT j.id, j.destination FROM jobs j CROSS JOIN deliveries d ON d.id = j.delivery
-		WHERE j.delivery = ? AND j.state = 4 AND j.reason = 1 AND j.revived = 0 AND d.payload <> 0`, func(r []val) error {
+	if err := w.query(selectExhausted, func(r []val) error {
 		jobs = append(jobs, [2]int64{r[0].(int64), r[1].(int64)})
 		return nil
 	}, delivery); err != nil {

@@ -155,7 +155,7 @@ type held struct {
 // current reads the job if token is its current one: the lease lives, or it ran out and
 // nobody took the job since. store.ErrLeaseLost otherwise.
 func (w *writer) current(job, token int64) (h held, err error) {
-	row, ok, err := w.row("SELECT destination, delivery, attempts, state FROM jobs WHERE id = ? AND lease_token = ? AND state IN (1, 2)", job, token)
+	row, ok, err := w.row(selectCurrent, job, token)
 	if err == nil && (!ok || token == 0) {
 		err = store.ErrLeaseLost
 	}
@@ -164,6 +164,8 @@ func (w *writer) current(job, token int64) (h held, err error) {
 	}
 	return held{row[0].(int64), row[1].(int64), row[2].(int64), store.JobState(row[3].(int64))}, nil
 }
+
+const selectCurrent = "SELECT destination, delivery, attempts, state FROM jobs WHERE id = ? AND lease_token = ? AND state IN (1, 2)"
 
 // Renew moves a lease's deadline; see store.Jobs.
 func (d *DB) Renew(ctx context.Context, job, token int64, until time.Time) error {
@@ -233,10 +235,12 @@ func (w *writer) settle(s *store.Settlement) error {
 	if h.attempts == 1 {
 		return nil
 	}
-	_, err = w.exec("UPDATE OR FAIL attempts SET answer_body = substr(answer_body, 1, ?) WHERE job = ? AND id < ? AND length(answer_body) > ?",
+	_, err = w.exec(trimAnswers,
 		int64(olderAnswer), s.Job, s.Token, int64(olderAnswer))
 	return err
 }
+
+const trimAnswers = "UPDATE OR FAIL attempts SET answer_body = substr(answer_body, 1, ?) WHERE job = ? AND id < ? AND length(answer_body) > ?"
 
 // ended is a lease to be ended from outside.
 type ended struct{ job, destination, token int64 }
@@ -248,7 +252,7 @@ func (d *DB) Expire(ctx context.Context, now time.Time) (map[string]int, error) 
 		var part []string
 		err := d.do(ctx, func(w *writer) error {
 			part = nil
-			list, err := w.leases("SELECT id, destination, lease_token FROM jobs INDEXED BY jobs_lease WHERE state = 2 AND lease_until < ? ORDER BY lease_until LIMIT ?", ms(now), int64(maxExpired))
+			list, err := w.leases(selectExpired, ms(now), int64(maxExpired))
 			if err != nil {
 				return err
 			}
@@ -268,6 +272,8 @@ func (d *DB) Expire(ctx context.Context, now time.Time) (map[string]int, error) 
 		}
 	}
 }
+
+const selectExpired = "SELECT id, destination, lease_token FROM jobs INDEXED BY jobs_lease WHERE state = 2 AND lease_until < ? ORDER BY lease_until LIMIT ?"
 
 // EndLeases ends the leases of owners with the prefix; see store.Jobs.
 func (d *DB) EndLeases(ctx context.Context, prefix string, now time.Time) (int, error) {

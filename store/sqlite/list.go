@@ -56,12 +56,17 @@ func (d *DB) Neighbours(ctx context.Context, id int64, f store.DeliveryFilter) (
 
 // query is a filter as SQL: where candidates come from, in order, and which of them match.
 type query struct {
-	from  string // "SELECT id FROM …" up to and including its WHERE, ending so that " AND …" may follow
-	id    string // the candidate's number in it
-	froms []any
+	arms  []arm  // together they list each candidate once
 	where string // over delivery d; "" is all
 	args  []any
 	up    bool // oldest first
+}
+
+// arm is a SELECT of delivery numbers up to its WHERE, so that " AND …" may follow.
+type arm struct {
+	text   string
+	column string // the number
+	args   []any
 }
 
 // query chooses the index that narrows most: that of an ended state, of a flag, of the
@@ -86,39 +91,45 @@ func (d *DB) queued(destination string) (n int64) {
 }
 
 func (q *query) choose(f store.DeliveryFilter, queued int64) {
-	q.id = "id"
 	switch {
 	case f.State == store.StateQuarantined:
-		q.from = "SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 1"
+		q.deliveries("INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 1")
 	case f.State == store.StateDead:
-		q.jobs("SELECT DISTINCT delivery FROM jobs INDEXED BY jobs_ended WHERE state >= 4 AND state = 4")
-	case f.State == store.StateSuperseded:
-		q.jobs("SELECT DISTINCT delivery FROM jobs INDEXED BY jobs_ended WHERE state >= 4 AND state = 6")
+		q.jobs("INDEXED BY jobs_ended WHERE state >= 4 AND state = 4")
 	case f.State == store.StateCancelled:
-		q.from = "SELECT id FROM (SELECT delivery AS id FROM jobs INDEXED BY jobs_ended WHERE state >= 4 AND state = 5 UNION SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 2 AND duplicate_of <> 0) WHERE 1"
+		q.jobs("INDEXED BY jobs_ended WHERE state >= 4 AND state = 5")
+		q.deliveries("INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 2 AND duplicate_of <> 0")
+	case f.State == store.StateSuperseded:
+		q.jobs("INDEXED BY jobs_ended WHERE state >= 4 AND state = 6")
 	case f.State == store.StateFiltered:
-		q.from = "SELECT id FROM (SELECT delivery AS id FROM jobs INDEXED BY jobs_ended WHERE state >= 4 AND state = 7 UNION SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 2 AND duplicate_of = 0) WHERE 1"
+		q.jobs("INDEXED BY jobs_ended WHERE state >= 4 AND state = 7")
+		q.deliveries("INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 2 AND duplicate_of = 0")
 	case f.State == store.StateLeased:
-		q.jobs("SELECT DISTINCT delivery FROM jobs INDEXED BY jobs_lease WHERE state = 2")
+		q.jobs("INDEXED BY jobs_lease WHERE state = 2")
 	case (f.State == store.StateQueued || f.Failing) && queued <= sortRows:
-		q.jobs("SELECT DISTINCT delivery FROM jobs INDEXED BY jobs_due WHERE state = 1")
-		if f.Destination != "" {
-			q.from += " AND destination = (SELECT id FROM names WHERE name = ?)"
-			q.froms = append(q.froms, f.Destination)
+		if f.Destination == "" {
+			q.jobs("INDEXED BY jobs_due WHERE state = 1")
+		} else {
+			q.jobs("INDEXED BY jobs_due WHERE state = 1 AND destination = (SELECT id FROM names WHERE name = ?)", f.Destination)
 		}
 	case f.Resent:
-		q.jobs("SELECT DISTINCT delivery FROM jobs INDEXED BY jobs_resent WHERE resend = 1")
+		q.jobs("INDEXED BY jobs_resent WHERE resend = 1")
 	case f.Duplicates:
-		q.from = "SELECT id FROM deliveries INDEXED BY deliveries_duplicate WHERE duplicates > 0"
+		q.deliveries("INDEXED BY deliveries_duplicate WHERE duplicates > 0")
 	case f.Source != "":
-		q.from = "SELECT id FROM deliveries INDEXED BY deliveries_source WHERE source = (SELECT id FROM names WHERE name = ?)"
-		q.froms = append(q.froms, f.Source)
+		q.deliveries("INDEXED BY deliveries_source WHERE source = (SELECT id FROM names WHERE name = ?)", f.Source)
 	default:
-		q.from = "SELECT id FROM deliveries NOT INDEXED WHERE 1"
+		q.deliveries("NOT INDEXED WHERE 1")
 	}
 }
 
-func (q *query) jobs(from string) { q.from, q.id = from, "delivery" }
+func (q *query) deliveries(text string, args ...any) {
+	q.arms = append(q.arms, arm{"SELECT id FROM deliveries " + text, "id", args})
+}
+
+func (q *query) jobs(text string, args ...any) {
+	q.arms = append(q.arms, arm{"SELECT DISTINCT delivery AS id FROM jobs " + text, "delivery", args})
+}
 
 // narrow adds every condition of the filter.
 func (q *query) narrow(f store.DeliveryFilter) {
@@ -294,36 +305,73 @@ const (
 	selectFirstSince = "SELECT ifnull(min(id), 1 << 62) FROM (SELECT id FROM deliveries INDEXED BY deliveries_received WHERE received_at >= ? ORDER BY received_at LIMIT 1000)"
 )
 
+// statement is SQL with what it is given.
+type statement struct {
+	text string
+	args []any
+}
+
+// candidates lists what the page looks at, in order.
+func (q *query) candidates(lo, hi int64) (s statement) {
+	for i, a := range q.arms {
+		if i > 0 {
+			s.text += " UNION "
+		}
+		s.text += a.text + " AND " + a.column + " > ? AND " + a.column + " < ?"
+		s.args = append(append(s.args, a.args...), lo, hi)
+	}
+	s.text += " ORDER BY id"
+	if !q.up {
+		s.text += " DESC"
+	}
+	return s
+}
+
+// floorSQL finds the last candidate that one scan looks at, if there are more.
+func (q *query) floorSQL(lo, hi int64) statement {
+	s := q.candidates(lo, hi)
+	s.text += " LIMIT 1 OFFSET " + strconv.Itoa(scanRows-1)
+	return s
+}
+
+// pageSQL finds the first matches among the candidates of one scan. The inner LIMIT
+// keeps SQLite from reordering: rows come in the candidates' order.
+func (q *query) pageSQL(lo, hi int64, limit int) statement {
+	s := q.candidates(lo, hi)
+	if q.where != "" {
+		s.text = "SELECT d.id FROM (" + s.text + " LIMIT " + strconv.Itoa(scanRows) + ") c CROSS JOIN deliveries d ON d.id = c.id WHERE " + q.where
+		s.args = append(s.args, q.args...)
+	}
+	s.text += " LIMIT " + strconv.Itoa(limit)
+	return s
+}
+
 // scan looks at up to scanRows candidates strictly between lo and hi. floor is the last
 // one looked at when there are more, else 0.
 func (q *query) scan(ctx context.Context, tx *sql.Tx, lo, hi int64, limit int) (floor int64, ids []int64, err error) {
 	if lo+1 >= hi {
 		return 0, nil, nil
 	}
-	candidates := q.from + " AND " + q.id + " > ? AND " + q.id + " < ? ORDER BY " + q.id
-	if !q.up {
-		candidates += " DESC"
-	}
-	args := append(slices.Clone(q.froms), lo, hi)
 	if q.where != "" {
-		err := tx.QueryRowContext(ctx, candidates+" LIMIT 1 OFFSET "+strconv.Itoa(scanRows-1), args...).Scan(&floor)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		s := q.floorSQL(lo, hi)
+		if err := tx.QueryRowContext(ctx, s.text, s.args...).Scan(&floor); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, nil, err
 		}
 	}
-	text := candidates + " LIMIT " + strconv.Itoa(limit)
-	if q.where != "" {
-		text = "SELECT d.id FROM (" + candidates + " LIMIT " + strconv.Itoa(scanRows) + ") c CROSS JOIN deliveries d ON d.id = c." + q.id +
-			" WHERE " + q.where + " LIMIT " + strconv.Itoa(limit)
-		args = append(args, q.args...)
-	}
+	s := q.pageSQL(lo, hi, limit)
+	ids, err = ints(ctx, tx, s.text, s.args...)
+	return floor, ids, err
+}
+
+// ints reads a column of numbers.
+func ints(ctx context.Context, tx *sql.Tx, text string, args ...any) (list []int64, err error) {
 	err = each(ctx, tx, text, func(s scanner) error {
-		var id int64
-		err := s.Scan(&id)
-		ids = append(ids, id)
+		var n int64
+		err := s.Scan(&n)
+		list = append(list, n)
 		return err
 	}, args...)
-	return floor, ids, err
+	return list, err
 }
 
 // first looks for the first match, however far it is within ten scans.
@@ -366,13 +414,7 @@ func (q *query) hits(ctx context.Context, tx *sql.Tx, f store.DeliveryFilter) (i
 		}
 	}
 	args := append([]any{number(f.Query), events[0], events[len(events)-1]}, q.args...)
-	err = each(ctx, tx, selectHits+q.where, func(s scanner) error {
-		var id int64
-		err := s.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, args...)
-	return ids, err
+	return ints(ctx, tx, selectHits+q.where, args...)
 }
 
 const selectHits = `WITH RECURSIVE hit(id) AS (

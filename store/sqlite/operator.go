@@ -15,13 +15,15 @@ type jobRef struct {
 	state                               store.JobState
 }
 
+const selectJobsOf = "SELECT id, destination, state, resend, spent, due_at FROM jobs WHERE delivery = ? ORDER BY id"
+
 // jobsOf reads the jobs of a delivery, of one destination or all.
 func (w *writer) jobsOf(delivery int64, destination string) (list []jobRef, err error) {
 	only, known := w.names[destination]
 	if destination != "" && !known {
 		return nil, nil
 	}
-	err = w.query("SELECT id, destination, state, resend, spent, due_at FROM jobs WHERE delivery = ? ORDER BY id", func(r []val) error {
+	err = w.query(selectJobsOf, func(r []val) error {
 		if j := (jobRef{r[0].(int64), r[1].(int64), r[3].(int64), r[4].(int64), r[5].(int64), store.JobState(r[2].(int64))}); destination == "" || j.destination == only {
 			list = append(list, j)
 		}
@@ -198,13 +200,8 @@ const selectQuarantined = `SELECT id FROM deliveries INDEXED BY deliveries_hold 
 // QuarantinedAfter lists, oldest first; see store.Operator.
 func (d *DB) QuarantinedAfter(ctx context.Context, source string, after int64, limit int) (list []store.Delivery, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
-		var ids []int64
-		if err := each(ctx, tx, selectQuarantined, func(s scanner) error {
-			var id int64
-			err := s.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, after, source, limit); err != nil {
+		ids, err := ints(ctx, tx, selectQuarantined, after, source, limit)
+		if err != nil {
 			return err
 		}
 		list, err = deliveries(ctx, tx, ids)
@@ -278,7 +275,7 @@ func (w *writer) claimFor(source int64, e store.Event, delivery int64, at time.T
 	if err != nil || n == 1 {
 		return delivery, 0, err
 	}
-	row, ok, err := w.row("SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?", source, e.ID)
+	row, ok, err := w.row(selectHolder, source, e.ID)
 	if err != nil || !ok {
 		return 0, 0, fmt.Errorf("claim %.40q: no one has it: %w", e.ID, err)
 	}

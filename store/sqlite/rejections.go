@@ -44,7 +44,7 @@ func (w *writer) reject(r *store.Rejection) error {
 // unsigned ones first, oldest first.
 func (w *writer) trim(r *store.Rejection) error {
 	oldest := ms(r.At.Add(-rejectionLife))
-	if _, err := w.exec("DELETE FROM rejections WHERE at < ?", oldest); err != nil {
+	if _, err := w.exec(deleteOldRejections, oldest); err != nil {
 		return err
 	}
 	if _, err := w.exec("DELETE FROM rejection_minutes WHERE minute < ?", oldest/60000); err != nil {
@@ -81,7 +81,8 @@ const (
 	rejectionColumns = "SELECT id, source, reason, detail, remote, first_at, at, count, status, signed, method, target, size"
 	selectRejections = rejectionColumns + `, NULL, NULL FROM rejections
 		WHERE id < ? AND (?2 = '' OR source = ?2) ORDER BY id DESC LIMIT ?`
-	selectRejection = rejectionColumns + ", headers, body FROM rejections WHERE id = ?"
+	deleteOldRejections = "DELETE FROM rejections WHERE at < ?"
+	selectRejection     = rejectionColumns + ", headers, body FROM rejections WHERE id = ?"
 )
 
 func scanRejection(s scanner) (r store.Rejection, err error) {
