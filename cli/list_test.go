@@ -155,3 +155,21 @@ Stripe-Signature: [hidden]
 	s.runIn(t, "es", "show", "9").want(t, 3, "", "aquí no hay entrega #9")
 	s.run(t, "show", "nine").want(t, 2, "", `"nine" is no delivery number`, "help: acuse show -h")
 }
+
+func TestSizesAndSpans(t *testing.T) {
+	t.Parallel()
+	en, es := newApp(Options{Env: []string{}}), newApp(Options{Env: []string{"LANG=es"}})
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 369634: "361 KiB", 1288490188: "1.2 GiB", 2 << 30: "2 GiB", 1<<63 - 1: "8 EiB"} {
+		if got := en.size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	if got := es.size(1288490188); got != "1,2 GiB" {
+		t.Errorf("in Spanish: %s", got)
+	}
+	for us, want := range map[int64]string{0: "0 ms", 84_000: "84 ms", 1_200_000: "1.2 s", 90_000_000: "1 min"} {
+		if got := en.lasted(us); got != want {
+			t.Errorf("%d: %s, want %s", us, got, want)
+		}
+	}
+}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	sizes "github.com/labstack/gommon/bytes"
 )
 
 // clean makes text from outside safe to print: control characters, the escape
@@ -160,19 +160,19 @@ func (a *app) number(f float64, digits int) string {
 	return s
 }
 
-// size is a number of bytes for people: "1.2 GiB".
+// size is a number of bytes for people, in two or three digits: "1.2 GiB", "361 KiB".
 func (a *app) size(n int64) string {
-	s := sizes.Format(max(0, n))
-	i := strings.IndexFunc(s, unicode.IsLetter)
-	if i < 0 {
-		return s + " B"
+	const units = "KMGTPE"
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
 	}
-	num := strings.TrimSuffix(strings.TrimRight(s[:i], "0"), ".")
-	if !strings.Contains(s[:i], ".") {
-		num = s[:i]
+	f, i := float64(n)/1024, 0
+	for f >= 1024 && i < len(units)-1 {
+		f, i = f/1024, i+1
 	}
-	if a.lang == "es" {
-		num = strings.ReplaceAll(num, ".", ",")
+	digits := 0
+	if f < 10 && f != math.Trunc(f) {
+		digits = 1
 	}
-	return num + " " + s[i:]
+	return a.number(f, digits) + " " + units[i:i+1] + "iB"
 }
