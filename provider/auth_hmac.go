@@ -204,6 +204,7 @@ func (c *hmacCheck) anyComplete(in *input) bool {
 // decode undoes the content encoding where signatures cover the decoded body.
 func (c *hmacCheck) decode(in *input) *Refusal {
 	if !c.decoded {
+		in.body = in.r.Body // another alternative may have looked at the decoded one
 		return nil
 	}
 	enc, _ := joined(in.r.Header["Content-Encoding"])

@@ -173,6 +173,21 @@ func TestAnyAndAll(t *testing.T) {
 	}
 }
 
+// What one alternative decoded is not what the next one checks.
+func TestAlternativesOverWireAndDecodedBodies(t *testing.T) {
+	t.Parallel()
+	hmac := `{"kind":"hmac","alg":"sha256","message":"{body}","signed_over":%q,"signature":{"from":"header:S","format":"plain","encoding":"hex"}}`
+	for _, order := range [][2]string{{"decoded", "wire"}, {"wire", "decoded"}} {
+		c := custom(t, `{"kind":"any","of":[`+fmt.Sprintf(hmac, order[0])+`,`+fmt.Sprintf(hmac, order[1])+`]}`, "s")
+		packed := gzipped(t, []byte("b"))
+		for _, signed := range [][]byte{packed, []byte("b")} {
+			if _, err := c.Receive(post(packed, "Content-Encoding", "gzip", "S", hexHMAC("s", signed)), caseNow); err != nil {
+				t.Errorf("%v: %v", order, err)
+			}
+		}
+	}
+}
+
 // An alternative with "when" counts only for bodies of its kind.
 func TestWhen(t *testing.T) {
 	t.Parallel()

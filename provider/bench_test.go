@@ -71,3 +71,13 @@ func TestTheHMACPathAllocatesLittle(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkEmbedded is what the catalogue costs at every start.
+func BenchmarkEmbedded(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Embedded(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -150,7 +150,7 @@ func TestP2NULAndLongIDs(t *testing.T) {
 func TestP2EmptyIDsAreNoIDs(t *testing.T) {
 	t.Parallel()
 	p := mustParse(t, `{"name":"x","auth":{"kind":"none"},"id":{"key":["{header:X-Id}","{json:a}:{json:b}"]},"response":{"success":"2xx"}}`)
-	c, err := p.Compile(Settings{})
+	c, err := p.Compile(Settings{Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ const grid = `{"name":"x","auth":{"kind":"none"},"id":{"key":"{body|sha256}"},"r
 // id-04: each item is an event of its own, in order; without an id it is its bytes.
 func TestP2BatchItems(t *testing.T) {
 	t.Parallel()
-	c, err := mustParse(t, fmt.Sprintf(grid, "")).Compile(Settings{})
+	c, err := mustParse(t, fmt.Sprintf(grid, "")).Compile(Settings{Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestP2BatchItems(t *testing.T) {
 
 func TestABatchOfTooManyItemsIsRefused(t *testing.T) {
 	t.Parallel()
-	c, err := mustParse(t, fmt.Sprintf(grid, "a.*.b")).Compile(Settings{})
+	c, err := mustParse(t, fmt.Sprintf(grid, "a.*.b")).Compile(Settings{Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,11 +228,11 @@ func TestABatchOfTooManyItemsIsRefused(t *testing.T) {
 // is that of its items: the same items are the same event, others are another.
 func TestP2AWholeBatchIsOneEvent(t *testing.T) {
 	t.Parallel()
-	deep, err := mustParse(t, fmt.Sprintf(grid, "a.*.b")).Compile(Settings{})
+	deep, err := mustParse(t, fmt.Sprintf(grid, "a.*.b")).Compile(Settings{Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat, err := mustParse(t, fmt.Sprintf(grid, "")).Compile(Settings{Batch: "whole"})
+	flat, err := mustParse(t, fmt.Sprintf(grid, "")).Compile(Settings{Unsigned: true, Batch: "whole"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestItemKeepsTheEnvelope(t *testing.T) {
 		"":    {"\ufeff [ {\"a\": 1.0} ,{\"b\":\"]\"}\n]\n", "\ufeff [{\"b\":\"]\"}]\n"},
 		"d.e": {`{"x":"é]", "d" : {"e":[ {"a":1} , {"b":"]"} ], "f":[1]} }`, `{"x":"é]", "d" : {"e":[{"b":"]"}], "f":[1]} }`},
 	} {
-		c, err := mustParse(t, fmt.Sprintf(grid, path)).Compile(Settings{})
+		c, err := mustParse(t, fmt.Sprintf(grid, path)).Compile(Settings{Unsigned: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestItemKeepsTheEnvelope(t *testing.T) {
 
 func TestItemsOfAnyBatchComeBackAlone(t *testing.T) {
 	t.Parallel()
-	c, err := mustParse(t, fmt.Sprintf(grid, "events")).Compile(Settings{})
+	c, err := mustParse(t, fmt.Sprintf(grid, "events")).Compile(Settings{Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,19 +122,20 @@ func TestCompileErrorsNameTheFieldAndHideTheValue(t *testing.T) {
 		s        Settings
 		want     string
 	}{
-		"not base64":         {"standard-webhooks", Settings{Secrets: []string{"whsec_AAAA", hidden}}, "secrets[1]: is not base64"},
-		"only a prefix":      {"standard-webhooks", Settings{Secrets: []string{"whsec_"}}, "secrets[0]: is empty"},
-		"no password":        {"basic-auth", Settings{Secrets: []string{hidden}}, "secrets[0]: is not user:password"},
-		"param missing":      {"braintree", Settings{Secrets: []string{hidden}}, "params.public_key: missing"},
-		"param unknown":      {"stripe", Settings{Secrets: []string{"s"}, Params: map[string]string{"nope": hidden}}, "params.nope: provider stripe has no such parameter"},
-		"auth of the source": {"stripe", Settings{Secrets: []string{"s"}, Auth: []byte(`{"kind":"token","form":"x"}`)}, "auth.form: unknown field"},
-		"auth and unsigned":  {"stripe", Settings{Unsigned: true, Auth: []byte(`{}`)}, "unsigned"},
-		"id of two kinds":    {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{Template: "a", Join: []string{"b"}}}, "id: want a template, first or join"},
-		"id of none":         {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{}}, "id: want a template, first or join"},
-		"id is broken":       {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{First: []string{"{json:a}", "{x}"}}}, "id.first[1]: "},
-		"batch":              {"stripe", Settings{Secrets: []string{"s"}, Batch: "both"}, "batch: want split or whole"},
-		"none inside any":    {"stripe", Settings{Secrets: []string{"s"}, Auth: []byte(`{"kind":"any","of":[{"kind":"none"}]}`)}, "auth.of[0]: kind none inside any would let everything in"},
-		"negative tolerance": {"stripe", Settings{Secrets: []string{"s"}, Tolerance: -1}, "tolerance: negative"},
+		"not base64":          {"standard-webhooks", Settings{Secrets: []string{"whsec_AAAA", hidden}}, "secrets[1]: is not base64"},
+		"only a prefix":       {"standard-webhooks", Settings{Secrets: []string{"whsec_"}}, "secrets[0]: is empty"},
+		"no password":         {"basic-auth", Settings{Secrets: []string{hidden}}, "secrets[0]: is not user:password"},
+		"param missing":       {"braintree", Settings{Secrets: []string{hidden}}, "params.public_key: missing"},
+		"param unknown":       {"stripe", Settings{Secrets: []string{"s"}, Params: map[string]string{"nope": hidden}}, "params.nope: provider stripe has no such parameter"},
+		"auth of the source":  {"stripe", Settings{Secrets: []string{"s"}, Auth: []byte(`{"kind":"token","form":"x"}`)}, "auth.form: unknown field"},
+		"auth and unsigned":   {"stripe", Settings{Unsigned: true, Auth: []byte(`{}`)}, "unsigned"},
+		"id of two kinds":     {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{Template: "a", Join: []string{"b"}}}, "id: want a template, first or join"},
+		"id of none":          {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{}}, "id: want a template, first or join"},
+		"id is broken":        {"stripe", Settings{Secrets: []string{"s"}, ID: &IDRule{First: []string{"{json:a}", "{x}"}}}, "id.first[1]: "},
+		"batch":               {"stripe", Settings{Secrets: []string{"s"}, Batch: "both"}, "batch: want split or whole"},
+		"none without a word": {"stripe", Settings{Auth: []byte(`{"kind":"none"}`)}, "say unsigned: true"},
+		"none inside any":     {"stripe", Settings{Secrets: []string{"s"}, Auth: []byte(`{"kind":"any","of":[{"kind":"none"}]}`)}, "auth.of[0]: kind none inside any would let everything in"},
+		"negative tolerance":  {"stripe", Settings{Secrets: []string{"s"}, Tolerance: -1}, "tolerance: negative"},
 	} {
 		p, _ := cat.Get(tc.provider)
 		_, err := p.Compile(tc.s)

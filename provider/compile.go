@@ -26,7 +26,9 @@ func (c *Checker) setAuth(s *Settings) (err error) {
 	case c.plan == nil:
 		return errors.New("auth: missing; a source without a provider needs auth or unsigned: true")
 	}
-	_, c.unverified = c.plan.(nonePlan)
+	if _, c.unverified = c.plan.(nonePlan); c.unverified && !s.Unsigned {
+		return errors.New("auth: kind none lets anybody in; say unsigned: true if that is meant")
+	}
 	if err := c.checkSecrets(s); err != nil {
 		return err
 	}
