@@ -99,7 +99,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 		Jobs: s.queue.Watched(), Item: s.item, Allow: s.allow, Who: s.caller, Changed: s.changed, Died: s.died, Log: log, Metrics: s.metrics,
 	})
 	if s.alerts, err = alert.New(alert.Options{
-		Notices: s.store, Archive: s.store, Health: s.store.Health, URLs: alertURLs(cfg), Name: cfg.Name,
+		Notices: s.store, Archive: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, URLs: alertURLs(cfg), Name: cfg.Name,
 		Language: cfg.Language, Link: dashboardURL(cfg), Destinations: s.destinationNames, Client: s.client, Log: log,
 		Metrics: s.metrics,
 	}); err != nil {

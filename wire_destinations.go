@@ -2,8 +2,10 @@ package main
 
 import (
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"time"
 
 	"acuse/admin"
 	"acuse/config"
@@ -22,8 +24,9 @@ func lanes(cfg *config.Config, client *http.Client, signers func(string) (forwar
 			Name:        name,
 			Concurrency: d.Concurrency,
 			HardLimit:   d.HardLimit,
-			Retry:       queue.Retry{Schedule: d.Retry.Schedule, Jitter: jitter(d.Retry.Jitter), GiveUpOn: d.Retry.GiveUpOn},
+			Retry:       retryOf(d),
 			MaxAge:      d.MaxAge,
+			Rate:        perSecond(d.Rate),
 		}
 		if d.Pull == nil {
 			f, err := forward.New(forward.Options{
@@ -53,13 +56,13 @@ func pullDestinations(cfg *config.Config) map[string]web.PullDestination {
 	out := map[string]web.PullDestination{}
 	for name, d := range cfg.Destinations {
 		if d.Pull != nil {
+			retry := retryOf(d).Filled()
 			out[name] = web.PullDestination{
 				Lease:     d.Pull.Lease,
 				HardLimit: d.HardLimit,
 				MaxAge:    d.MaxAge,
-				Schedule:  d.Retry.Schedule,
-				Budget:    len(d.Retry.Schedule) + 1,
-				Jitter:    d.Retry.Jitter,
+				Budget:    retry.Budget(),
+				Wait:      func(spent int) time.Duration { return retry.Wait(spent, 0, rand.Float64()) },
 			}
 		}
 	}
@@ -80,17 +83,19 @@ func shownDestinations(cfg *config.Config) []admin.Destination {
 		if d.Pull != nil {
 			kind = "pull"
 		}
-		out = append(out, admin.Destination{Name: name, Kind: kind, URL: d.URL.String(), Budget: len(d.Retry.Schedule) + 1})
+		out = append(out, admin.Destination{Name: name, Kind: kind, URL: d.URL.String(), Budget: retryOf(d).Filled().Budget()})
 	}
 	return out
 }
 
-// jitter turns the file's 0, which means none, into the lane's negative.
-func jitter(f float64) float64 {
-	if f == 0 {
-		return -1
+// retryOf is when a destination's failed jobs are tried again. The file's jitter of 0
+// means none, which a lane writes as a negative one.
+func retryOf(d *config.Destination) queue.Retry {
+	r := queue.Retry{Schedule: d.Retry.Schedule, Jitter: d.Retry.Jitter, GiveUpOn: d.Retry.GiveUpOn}
+	if r.Jitter == 0 {
+		r.Jitter = -1
 	}
-	return f
+	return r
 }
 
 func plain(m map[string]config.Secret) map[string]string {

@@ -57,6 +57,7 @@ func compileSource(cfg *config.Config, cat *provider.Catalogue, name string) (*s
 		Type:      c.Type,
 		Resource:  c.Resource,
 		Batch:     c.Batch,
+		MaxBody:   int64(c.MaxBody),
 		Waiting:   c.Secrets.Capture,
 	}
 	for k, v := range c.Params {
@@ -95,17 +96,29 @@ func (s *source) edge(cfg *config.Config) web.Source {
 		TestEvents:   s.cfg.TestEvents,
 		AllowIPs:     s.cfg.AllowIPs,
 		Unsigned:     s.cfg.Unsigned,
+		Rate:         perSecond(s.cfg.Rate),
 	}
 	for _, d := range s.cfg.DeliverTo {
 		w.Destinations = append(w.Destinations, web.Destination{Name: d, KeyName: cfg.Destinations[d].KeyName})
 	}
 	if r := s.cfg.Response; r != nil {
-		w.Response = &provider.Reply{Status: r.Status, Header: http.Header{}, Body: []byte(r.Body)}
+		w.Response = &provider.Reply{Status: r.Status, Header: http.Header{}}
+		if r.Body != nil {
+			w.Response.Body = []byte(*r.Body)
+		}
 		for k, v := range r.Headers {
 			w.Response.Header.Set(k, v)
 		}
 	}
 	return w
+}
+
+// perSecond is a rate in events a second; 0 is no limit.
+func perSecond(r config.Rate) float64 {
+	if r.Per == 0 {
+		return 0
+	}
+	return float64(r.N) / r.Per.Seconds()
 }
 
 // window is how long a dedup key is remembered: the source's own setting wins over

@@ -158,7 +158,7 @@ type Source struct {
 	// general public_url followed by /in/NAME.
 	PublicURL URL `yaml:"public_url"`
 	// Most requests a source may send, such as "50/s".
-	Rate Rate `yaml:"rate" later:"true"`
+	Rate Rate `yaml:"rate"`
 	// Name used in idempotency keys; keeps them when a source is renamed. Default:
 	// the source's name.
 	KeyName string `yaml:"key_name"`
@@ -170,8 +170,8 @@ type Response struct {
 	Status int `yaml:"status" default:"200" min:"200" max:"299"`
 	// Headers.
 	Headers map[string]string `yaml:"headers"`
-	// Body, sent as it stands here.
-	Body string `yaml:"body"`
+	// Body, sent as it stands here; "" is an empty one. Default: acuse's own receipt.
+	Body *string `yaml:"body"`
 }
 
 // Destination is where events go: exactly one of url, exec and pull is given.
@@ -198,7 +198,7 @@ type Destination struct {
 	// Attempts at the same time.
 	Concurrency int `yaml:"concurrency" default:"4" min:"1" max:"256"`
 	// Most attempts, such as "5/s".
-	Rate Rate `yaml:"rate" later:"true"`
+	Rate Rate `yaml:"rate"`
 	// When failed jobs are tried again.
 	Retry Retry `yaml:"retry"`
 	// When an attempt is ended for good, renewals included. Default: 15m for url,

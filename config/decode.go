@@ -79,7 +79,9 @@ func (r *reader) value(n ast.Node, v reflect.Value, tags reflect.StructTag, path
 	switch v.Kind() {
 	case reflect.Pointer:
 		fresh := reflect.New(v.Type().Elem())
-		setDefaults(fresh.Elem())
+		if fresh.Elem().Kind() == reflect.Struct {
+			setDefaults(fresh.Elem())
+		}
 		v.Set(fresh)
 		if !null {
 			r.value(n, fresh.Elem(), tags, path)

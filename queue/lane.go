@@ -73,7 +73,7 @@ func (l *lane) configure(c *Lane) {
 	if c.HardLimit <= 0 {
 		c.HardLimit = 15 * time.Minute
 	}
-	c.Retry = c.Retry.withDefaults()
+	c.Retry = c.Retry.Filled()
 	switch {
 	case c.Rate <= 0:
 		l.limiter = nil
@@ -145,7 +145,7 @@ func (l *lane) fill(work context.Context) (got int, wait time.Duration, err erro
 	now := l.q.opt.Now()
 	list, err := l.q.opt.Jobs.Lease(work, store.LeaseQuery{
 		Destination: l.name, Owner: l.q.opt.Node + "/" + l.q.opt.Run + "/" + cfg.Kind,
-		Max: free, TTL: cfg.Lease, Now: now, Budget: cfg.Retry.budget(), MaxAge: cfg.MaxAge,
+		Max: free, TTL: cfg.Lease, Now: now, Budget: cfg.Retry.Budget(), MaxAge: cfg.MaxAge,
 	})
 	if err != nil {
 		return 0, 0, err

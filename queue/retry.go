@@ -29,7 +29,8 @@ func DefaultSchedule() []time.Duration {
 
 func defaultRandom() float64 { return rand.Float64() }
 
-func (r Retry) withDefaults() Retry {
+// Filled is r with its defaults filled in.
+func (r Retry) Filled() Retry {
 	if r.Schedule == nil {
 		r.Schedule = DefaultSchedule()
 	}
@@ -40,8 +41,8 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// budget is how many attempts a job has.
-func (r Retry) budget() int { return len(r.Schedule) + 1 }
+// Budget is how many attempts a job has.
+func (r Retry) Budget() int { return len(r.Schedule) + 1 }
 
 // plan says what becomes of a job whose attempt ended with res at the instant now.
 // random is in [0, 1).
@@ -52,17 +53,21 @@ func (r Retry) plan(l store.Lease, res store.Result, now time.Time, random float
 		s.State = store.Delivered
 	case res.Status == http.StatusGone || res.Status != 0 && slices.Contains(r.GiveUpOn, res.Status):
 		s.State, s.Reason = store.Dead, store.RefusedByApp
-	case l.Spent >= r.budget():
+	case l.Spent >= r.Budget():
 		s.State, s.Reason = store.Dead, store.Exhausted
 	default:
-		s.State, s.Due = store.Queued, now.Add(r.wait(max(l.Spent, 1), res.RetryAfter, random))
+		s.State, s.Due = store.Queued, now.Add(r.Wait(l.Spent, res.RetryAfter, random))
 	}
 	return s
 }
 
-// wait is the time between the attempt number spent and the next one.
-func (r Retry) wait(spent int, asked time.Duration, random float64) time.Duration {
-	planned := r.Schedule[min(spent, len(r.Schedule))-1]
+// Wait is the time between the attempt number spent, from 1, and the next one; asked
+// is the app's own wish, random in [0, 1) the part of chance. r is filled.
+func (r Retry) Wait(spent int, asked time.Duration, random float64) time.Duration {
+	if len(r.Schedule) == 0 {
+		return 0
+	}
+	planned := r.Schedule[min(max(spent, 1), len(r.Schedule))-1]
 	wait := planned + time.Duration(float64(planned)*r.Jitter*(2*random-1))
 	return max(wait, min(asked, planned+maxRetryAfter))
 }

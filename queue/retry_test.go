@@ -38,7 +38,7 @@ func TestDel03StatusRules(t *testing.T) {
 		{"no answer follows the schedule", 1, failed(0, 0), store.Queued, 0, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Retry{GiveUpOn: []int{422, 0}}.withDefaults()
+			r := Retry{GiveUpOn: []int{422, 0}}.Filled()
 			s := r.plan(store.Lease{Job: 7, Token: 3, Spent: c.spent}, c.res, now, 0.5)
 			if s.State != c.state || s.Reason != c.reason || s.Job != 7 || s.Token != 3 || !s.At.Equal(now) {
 				t.Fatalf("got %+v", s)
@@ -52,32 +52,32 @@ func TestDel03StatusRules(t *testing.T) {
 
 func TestScheduleIsTwelveAttemptsInAboutSixteenHours(t *testing.T) {
 	t.Parallel()
-	r := Retry{}.withDefaults()
+	r := Retry{}.Filled()
 	var sum time.Duration
 	for _, d := range r.Schedule {
 		sum += d
 	}
-	if r.budget() != 12 || sum != 15*time.Hour+53*time.Minute+40*time.Second {
-		t.Fatalf("%d attempts in %v", r.budget(), sum)
+	if r.Budget() != 12 || sum != 15*time.Hour+53*time.Minute+40*time.Second {
+		t.Fatalf("%d attempts in %v", r.Budget(), sum)
 	}
-	if one := (Retry{Schedule: []time.Duration{}}).withDefaults(); one.budget() != 1 {
-		t.Fatalf("an empty schedule makes %d attempts", one.budget())
+	if one := (Retry{Schedule: []time.Duration{}}).Filled(); one.Budget() != 1 {
+		t.Fatalf("an empty schedule makes %d attempts", one.Budget())
 	}
 }
 
 func TestJitterIsTenPercentEitherWayAndGrowsWithTheWait(t *testing.T) {
 	t.Parallel()
-	r := Retry{}.withDefaults()
+	r := Retry{}.Filled()
 	for spent, planned := range r.Schedule {
-		low, high := r.wait(spent+1, 0, 0), r.wait(spent+1, 0, math.Nextafter(1, 0))
+		low, high := r.Wait(spent+1, 0, 0), r.Wait(spent+1, 0, math.Nextafter(1, 0))
 		if low != planned*9/10 || high < planned*11/10-time.Microsecond || high > planned*11/10 {
 			t.Fatalf("%v varies from %v to %v", planned, low, high)
 		}
 	}
-	if d := (Retry{Jitter: -1}).withDefaults().wait(1, 0, 0); d != 10*time.Second {
+	if d := (Retry{Jitter: -1}).Filled().Wait(1, 0, 0); d != 10*time.Second {
 		t.Fatalf("without jitter: %v", d)
 	}
-	if d := r.wait(1, 15*time.Second, 0); d != 15*time.Second {
+	if d := r.Wait(1, 15*time.Second, 0); d != 15*time.Second {
 		t.Fatalf("jitter made an attempt come before Retry-After: %v", d)
 	}
 }

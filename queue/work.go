@@ -46,7 +46,7 @@ func (q *Queue) one(work context.Context, cfg *Lane, j store.Lease, sent func())
 
 // attempt hands j to the Sender, unless its workers died too often to try again.
 func (q *Queue) attempt(ctx context.Context, cfg *Lane, j store.Lease) store.Result {
-	if j.Spent > cfg.Retry.budget() {
+	if j.Spent > cfg.Retry.Budget() {
 		return store.Result{Outcome: store.Failed, Class: "exhausted", Error: "no attempts left: earlier ones ended without an outcome"}
 	}
 	start := time.Now()

@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -45,18 +44,26 @@ type PullOptions struct {
 
 // PullDestination is how the jobs of a pull destination are leased and tried again.
 type PullDestination struct {
-	Lease     time.Duration   // default 60 s
-	HardLimit time.Duration   // from the lease's start, renewals included; 0 is none
-	MaxAge    time.Duration   // older jobs die; 0 is none
-	Schedule  []time.Duration // waits between attempts; default design section 5
-	Budget    int             // attempts; default one more than Schedule has
-	Jitter    float64         // part by which a wait varies either way: 0.1
+	Lease     time.Duration // default 60 s
+	HardLimit time.Duration // from the lease's start, renewals included; 0 is none
+	MaxAge    time.Duration // older jobs die; 0 is none
+	Budget    int           // attempts; default 12
+	// Wait is the time between the attempt number spent, from 1, and the next one;
+	// default a minute.
+	Wait func(spent int) time.Duration
 }
 
-// schedule is the one of design section 5.
-var schedule = []time.Duration{
-	10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
-	30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour,
+func (d PullDestination) withDefaults() PullDestination {
+	if d.Lease <= 0 {
+		d.Lease = time.Minute
+	}
+	if d.Budget <= 0 {
+		d.Budget = 12
+	}
+	if d.Wait == nil {
+		d.Wait = func(int) time.Duration { return time.Minute }
+	}
+	return d
 }
 
 // Pull hands jobs to workers that come and ask: POST /api/v1/jobs/lease,
@@ -100,16 +107,7 @@ func NewPull(o PullOptions) *Pull {
 func (p *Pull) SetDestinations(list map[string]PullDestination) {
 	lanes := make(map[string]PullDestination, len(list))
 	for name, d := range list {
-		if d.Lease <= 0 {
-			d.Lease = time.Minute
-		}
-		if len(d.Schedule) == 0 {
-			d.Schedule = schedule
-		}
-		if d.Budget <= 0 {
-			d.Budget = len(d.Schedule) + 1
-		}
-		lanes[name] = d
+		lanes[name] = d.withDefaults()
 	}
 	p.mu.Lock()
 	p.lanes = lanes
@@ -210,14 +208,5 @@ func (p *Pull) destination(name string) (PullDestination, bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	d, ok := p.lanes[name]
-	if !ok {
-		d = PullDestination{Lease: time.Minute, Schedule: schedule, Budget: len(schedule) + 1}
-	}
-	return d, ok
-}
-
-// wait is the time until a failed job is tried again after its n-th attempt.
-func (d PullDestination) wait(n int) time.Duration {
-	w := d.Schedule[min(max(n, 1), len(d.Schedule))-1]
-	return w + time.Duration(d.Jitter*(2*rand.Float64()-1)*float64(w))
+	return d.withDefaults(), ok
 }

@@ -106,7 +106,7 @@ func newPull(s store.Jobs, change func(*PullOptions)) *Pull {
 		Item:         func(_ string, b []byte, part int) ([]byte, error) { return []byte(fmt.Sprintf("[%c]", b[part])), nil },
 		Allow:        func(*http.Request, string) error { return nil },
 		Who:          func(*http.Request) string { return "bob" },
-		Destinations: map[string]PullDestination{"agent": {}, "brief": {Lease: 10 * time.Second, HardLimit: 15 * time.Second, Schedule: []time.Duration{time.Minute}}},
+		Destinations: map[string]PullDestination{"agent": {Wait: func(int) time.Duration { return 10 * time.Second }}, "brief": {Lease: 10 * time.Second, HardLimit: 15 * time.Second, Budget: 2}},
 		Log:          slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	if change != nil {

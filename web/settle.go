@@ -129,7 +129,7 @@ func (p *Pull) failed(d PullDestination, spent int, now time.Time) store.Settlem
 		s.State, s.Reason = store.Dead, store.Exhausted
 		return s
 	}
-	s.State, s.Due = store.Queued, now.Add(d.wait(spent))
+	s.State, s.Due = store.Queued, now.Add(d.Wait(spent))
 	return s
 }
 

@@ -26,6 +26,8 @@ type Options struct {
 	Notices store.Notices
 	Archive Counts
 	Health  func() store.Health
+	// ClockSet is false while the wall clock cannot be right. nil does not look.
+	ClockSet func() bool
 	// Destinations are the configured ones; jobs that wait for another name are
 	// told of. nil does not look.
 	Destinations func() []string

@@ -195,7 +195,7 @@ func TestEveryRuleInBothLanguages(t *testing.T) {
 		"es-MX": {
 			"[acuse] 1 fallido para app — conexión rechazada desde las 00:00",
 			"[acuse] 1 entrega en cuarentena desde las 00:00",
-			"[acuse] 2 trabajos esperan a old, que no está configurado, desde las 00:00",
+			"[acuse] 2 envíos esperan a old, que no está configurado, desde las 00:00",
 			"[acuse] no se puede escribir en el almacenamiento desde las 00:00: acuse responde 503 y los proveedores reintentan más tarde",
 		},
 	} {

@@ -16,6 +16,7 @@ const (
 	Dead       = "dead"       // by destination: dead letters wait for a person
 	Quarantine = "quarantine" // deliveries without identity wait for a person
 	Storage    = "storage"    // nothing can be written: the edge answers 503
+	Clock      = "clock"      // the wall clock lies before what is stored already
 	Removed    = "removed"    // by destination: jobs wait for a name that is not configured
 )
 
@@ -97,6 +98,9 @@ func (a *Alerter) look(ctx context.Context) (found map[key]finding, looked map[s
 	found, looked = map[key]finding{}, map[string]bool{Storage: true}
 	if !a.opt.Health().Writable {
 		found[key{Storage, ""}] = finding{count: 1}
+	}
+	if looked[Clock] = a.opt.ClockSet != nil; looked[Clock] && !a.opt.ClockSet() {
+		found[key{Clock, ""}] = finding{count: 1}
 	}
 	groups, err := a.opt.Archive.DeadGroups(ctx)
 	if looked[Dead] = err == nil; err != nil {
