@@ -78,12 +78,16 @@ func runDemo(ctx context.Context, d time.Duration, lang string, out io.Writer) e
 	case err := <-ended:
 		return err
 	}
-	report, err := s.play(ctx, d, app, l.Addr().String(), dir, out)
+	words := demo.WordsOf(lang)
+	say := func(key string, args ...any) { fmt.Fprintf(out, words[key]+"\n", args...) }
+	say("folder", dir)
+	say("app", "http://"+l.Addr().String()+"/webhooks")
+	report, err := s.play(ctx, d, app, say)
 	stop()
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
-	report.Print(out)
+	report.Print(out, words)
 	if !report.Good() {
 		return errDemo
 	}
@@ -126,7 +130,7 @@ func (s *server) demoVerify(r *http.Request, body []byte) error {
 }
 
 // play runs the senders and waits until the queue is empty.
-func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, appAddr, dir string, out io.Writer) (demo.Report, error) {
+func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, say func(key string, args ...any)) (demo.Report, error) {
 	senders, err := s.demoSenders()
 	if err != nil {
 		return demo.Report{}, err
@@ -135,19 +139,17 @@ func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, appAd
 	if err != nil {
 		return demo.Report{}, err
 	}
-	base := "http://" + s.publicAddr.String() + "/in/"
-	fmt.Fprintf(out, "acuse demo: everything in %s, removed at the end\n", dir)
-	fmt.Fprintf(out, "  events come in at  %s{%s}\n", base, strings.Join(demoSources, ","))
-	fmt.Fprintf(out, "  the app            http://%s/webhooks (fails, is slow, breaks connections, is down for 4 s in every 20)\n", appAddr)
-	fmt.Fprintf(out, "  dashboard          %s\n                     (the link logs in, once)\n", link)
+	say("in", "http://"+s.publicAddr.String()+"/in/{"+strings.Join(demoSources, ",")+"}")
+	say("dashboard", link)
+	say("once")
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	if d > 0 {
-		fmt.Fprintf(out, "runs for %v\n", d)
+		say("for", d)
 		sending, stop = context.WithTimeout(ctx, max(d-d/3, time.Second))
 		defer stop()
 	} else {
-		fmt.Fprintln(out, "Ctrl-C ends it and prints what was counted")
+		say("until")
 	}
 	var wg sync.WaitGroup
 	faults := make(chan error, len(senders))
@@ -155,7 +157,7 @@ func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, appAd
 		wg.Go(func() { faults <- sender.Run(sending, 400*time.Millisecond) })
 	}
 	wg.Wait()
-	fmt.Fprintln(out, "the senders stopped; waiting for what is still queued")
+	say("drain")
 	if err := s.drain(drainTime); err != nil {
 		return demo.Report{}, err
 	}

@@ -52,23 +52,23 @@ func (r Report) Good() bool {
 }
 
 // Print writes the summary.
-func (r Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "accepted    %d\n", r.Sent.Accepted)
-	fmt.Fprintf(w, "duplicates  %d (recognised, not delivered again)\n", r.Sent.Duplicate)
-	fmt.Fprintf(w, "forged      %d, of them passed %d\n", r.Sent.Forged, r.Sent.Passed)
-	fmt.Fprintf(w, "delivered   %d (the app was asked %d times: it fails, is slow, breaks connections)\n", r.Delivered, r.App.Asked)
-	fmt.Fprintf(w, "dead        %d\n", r.Dead)
+func (r Report) Print(out io.Writer, w Words) {
+	say := func(key string, args ...any) { fmt.Fprintf(out, w[key]+"\n", args...) }
+	say("accepted", r.Sent.Accepted)
+	say("duplicates", r.Sent.Duplicate)
+	say("forged", r.Sent.Forged, r.Sent.Passed)
+	say("delivered", r.Delivered, r.App.Asked)
+	say("dead", r.Dead)
 	if r.App.BadSignatures > 0 {
-		fmt.Fprintf(w, "signatures the app refused: %d\n", r.App.BadSignatures)
+		say("signatures", r.App.BadSignatures)
 	}
 	if r.Sent.Unsent > 0 {
-		fmt.Fprintf(w, "events without a 2xx: %d\n", r.Sent.Unsent)
+		say("unsent", r.Sent.Unsent)
 	}
 	done := len(r.Sent.Acked) - r.Missing
-	switch {
-	case r.Doubled > 0 || r.Strays > 0:
-		fmt.Fprintf(w, "orders in the app: %d of %d, %d TWICE, %d for unknown events\n", done, len(r.Sent.Acked), r.Doubled, r.Strays)
-	default:
-		fmt.Fprintf(w, "orders in the app: %d of %d, none twice\n", done, len(r.Sent.Acked))
+	if r.Doubled+r.Strays > 0 {
+		say("faulty", done, len(r.Sent.Acked), r.Doubled, r.Strays)
+		return
 	}
+	say("orders", done, len(r.Sent.Acked))
 }
