@@ -197,7 +197,7 @@ func (s *server) demoSenders() ([]*demo.Sender, error) {
 
 // demoEvent is an unsigned sample with an id of its own.
 func (src *source) demoEvent(typ string, n int64) (id string, r provider.Request, err error) {
-	sample, err := sampleWith(src.provider, typ, fmt.Sprintf("evt_demo_%06d", n), n)
+	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(n)))
 	if err != nil {
 		return "", r, err
 	}

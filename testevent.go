@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +74,7 @@ func signedText(src *source) string {
 
 // sample is a signed test event of the source and the id under which it is kept.
 func (src *source) sample(typ string, now time.Time) (*provider.Request, string, error) {
-	sample, err := sampleWith(src.provider, typ, "evt_acuse_test_"+strings.ToLower(rand.Text()[:12]), now.UnixMicro())
+	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(now.UnixMicro())))
 	if err != nil {
 		return nil, "", err
 	}
@@ -98,16 +96,6 @@ func (src *source) sample(typ string, now time.Time) (*provider.Request, string,
 		return nil, "", errors.New("this source cannot tell which event a sample is")
 	}
 	return req, res.Events[0].ID, nil
-}
-
-// sampleWith is a sample whose event has the id, or the number where the provider's
-// ids are numbers.
-func sampleWith(p *provider.Provider, typ, id string, number int64) (provider.Sample, error) {
-	s, err := p.Sample(typ, id)
-	if err != nil && !errors.Is(err, provider.ErrNoSample) {
-		return p.Sample(typ, strconv.FormatInt(number, 10))
-	}
-	return s, err
 }
 
 // post sends the request to the public listener of this process.
