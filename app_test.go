@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"acuse/scripts/tools/load"
+)
+
+// app is a destination. It remembers all that it was given.
+type app struct {
+	URL string
+
+	t      *testing.T
+	file   *os.File // the socket
+	answer http.HandlerFunc
+
+	mu    sync.Mutex
+	calls []call
+}
+
+// call is one request that the app was given.
+type call struct {
+	Header http.Header
+	Body   []byte
+	At     time.Time
+}
+
+// newApp starts an app; a nil answer takes everything.
+func newApp(t *testing.T, answer http.HandlerFunc) *app {
+	t.Helper()
+	a := newClosedApp(t)
+	a.answer = answer
+	a.open()
+	return a
+}
+
+// newClosedApp is an app whose address refuses connections until open: the port is
+// held, and nobody listens on it.
+func newClosedApp(t *testing.T) *app {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{t: t, file: os.NewFile(uintptr(fd), "app")}
+	t.Cleanup(func() { a.file.Close() })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.URL = fmt.Sprintf("http://127.0.0.1:%d/hook", addr.(*syscall.SockaddrInet4).Port)
+	return a
+}
+
+// open lets the app answer.
+func (a *app) open() {
+	a.t.Helper()
+	if err := syscall.Listen(int(a.file.Fd()), 128); err != nil {
+		a.t.Fatal(err)
+	}
+	l, err := net.FileListener(a.file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(a.take)}
+	go srv.Serve(l)
+	a.t.Cleanup(func() { srv.Close() })
+}
+
+func (a *app) take(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	a.calls = append(a.calls, call{r.Header, body, time.Now()})
+	a.mu.Unlock()
+	if a.answer != nil {
+		a.answer(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// given are the calls for an event, in order.
+func (a *app) given(event string) (list []call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.calls {
+		if c.Header.Get("Acuse-Event-Id") == event {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// times is how often the app was given an event.
+func (a *app) times(event string) int { return len(a.given(event)) }
+
+// signed tells whether Stripe's library would take the call.
+func (c call) signed() error {
+	list := c.Header["Stripe-Signature"]
+	if len(list) != 1 {
+		return fmt.Errorf("%d signature headers", len(list))
+	}
+	stamp, _, _ := strings.Cut(strings.TrimPrefix(list[0], "t="), ",")
+	sec, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil {
+		return err
+	}
+	at := time.Unix(sec, 0)
+	if age := c.At.Sub(at); age < -time.Second || age > 5*time.Minute {
+		return fmt.Errorf("signed %v ago", age)
+	}
+	if list[0] != load.Sign(c.Body, at) {
+		return errors.New("signature does not fit")
+	}
+	return nil
+}
