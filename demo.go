@@ -81,8 +81,7 @@ func runDemo(ctx context.Context, d time.Duration, lang string, out io.Writer) e
 	words := demo.WordsOf(lang)
 	say := func(key string, args ...any) { fmt.Fprintf(out, words[key]+"\n", args...) }
 	say("folder", dir)
-	say("app", "http://"+l.Addr().String()+"/webhooks")
-	report, err := s.play(ctx, d, app, say)
+	report, err := s.play(ctx, d, app, "http://"+l.Addr().String()+"/webhooks", say)
 	stop()
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
@@ -130,7 +129,7 @@ func (s *server) demoVerify(r *http.Request, body []byte) error {
 }
 
 // play runs the senders and waits until the queue is empty.
-func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, say func(key string, args ...any)) (demo.Report, error) {
+func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, appURL string, say func(key string, args ...any)) (demo.Report, error) {
 	senders, err := s.demoSenders()
 	if err != nil {
 		return demo.Report{}, err
@@ -140,6 +139,7 @@ func (s *server) play(ctx context.Context, d time.Duration, app *demo.App, say f
 		return demo.Report{}, err
 	}
 	say("in", "http://"+s.publicAddr.String()+"/in/{"+strings.Join(demoSources, ",")+"}")
+	say("app", appURL)
 	say("dashboard", link)
 	say("once")
 	sending, stop := context.WithCancel(ctx)

@@ -186,6 +186,8 @@ func (s *server) tell(d store.Delivery, attempts []store.Attempt, told map[int64
 			continue
 		}
 		told[a.Job] = a.N
+		kind := a.Owner[strings.LastIndexByte(a.Owner, '/')+1:]
+		emit(admin.TestStep{Step: "leased", Text: "by " + kind, Ms: a.StartedAt.Sub(d.ReceivedAt).Milliseconds(), OK: true})
 		st := admin.TestStep{Ms: a.Duration.Milliseconds(), OK: a.Outcome == store.Succeeded}
 		if st.OK {
 			st.Step, st.Text = "delivered", fmt.Sprintf("to %s, %d", name[a.Job], a.Status)

@@ -54,7 +54,7 @@ func (a *app) firstRun(named bool) (first bool, load func() (*config.Config, []c
 	if named {
 		return false, load, nil
 	}
-	f, err := os.OpenFile(a.configFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(a.configFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return false, load, nil
