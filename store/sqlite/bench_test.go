@@ -64,11 +64,12 @@ func BenchmarkAccept(b *testing.B) {
 }
 
 // BenchmarkDeliver counts one event as accepted, leased and settled: 64 senders, 16
-// workers.
+// workers, at most 1 000 events waiting.
 func BenchmarkDeliver(b *testing.B) {
 	db := opened(b, b.TempDir(), Options{})
 	body, header := benchBytes()
 	var delivered atomic.Int64
+	waiting := make(chan struct{}, 1000)
 	var workers sync.WaitGroup
 	result := store.Result{Outcome: store.Succeeded, Status: 200, Duration: time.Millisecond, Header: []byte(`{"Content-Length":["2"]}`), Body: []byte("ok")}
 	work := func() {
@@ -82,6 +83,7 @@ func BenchmarkDeliver(b *testing.B) {
 				if err := db.Settle(b.Context(), store.Settlement{Job: l.Job, Token: l.Token, At: t0, State: store.Delivered, Result: result}); err != nil {
 					b.Error(err)
 				}
+				<-waiting
 			}
 			delivered.Add(int64(len(list)))
 		}
@@ -90,6 +92,7 @@ func BenchmarkDeliver(b *testing.B) {
 		workers.Go(work)
 	}
 	many(b, db, 64, func(n int64) {
+		waiting <- struct{}{}
 		if _, err := db.Accept(b.Context(), benchArrival(n, body, header)); err != nil {
 			b.Error(err)
 		}

@@ -6,8 +6,12 @@ import (
 	"acuse/store"
 )
 
-// cacheBytes bounds what is kept of just committed requests.
-const cacheBytes = 8 << 20
+// cacheBytes bounds what is kept of just committed requests; an entry with as many
+// deliveries after it as cacheSpan is left over: its job was cancelled, say.
+const (
+	cacheBytes = 8 << 20
+	cacheSpan  = 20_000
+)
 
 // cached is a just committed delivery with its request.
 type cached struct {
@@ -18,8 +22,8 @@ type cached struct {
 }
 
 // cache keeps what was just committed for the leases that follow at once, so that they
-// need not read it. An entry goes with its last lease, or as the oldest; whoever misses
-// it reads the file.
+// need not read it. Leases come oldest first: when it is full the new one is not kept,
+// unless the oldest was left over. Whoever misses an entry reads the file.
 type cache struct {
 	byID  map[int64]cached
 	order []int64 // oldest first; some are gone from byID already
@@ -30,16 +34,24 @@ func (c *cache) put(e cached) {
 	if c.byID == nil {
 		c.byID = map[int64]cached{}
 	}
-	c.byID[e.head.ID] = e
-	c.order = append(c.order, e.head.ID)
-	c.bytes += e.bytes
-	for c.bytes > cacheBytes {
+	for c.bytes+e.bytes > cacheBytes {
+		if len(c.order) == 0 || c.order[0] > e.head.ID-cacheSpan {
+			return
+		}
 		c.drop(c.order[0])
 		c.order = c.order[1:]
 	}
+	c.byID[e.head.ID] = e
+	c.order = append(c.order, e.head.ID)
+	c.bytes += e.bytes
 	if len(c.order) > 2*len(c.byID)+256 {
-		c.order = slices.DeleteFunc(c.order, func(id int64) bool { _, ok := c.byID[id]; return !ok })
+		c.tidy()
 	}
+}
+
+// tidy forgets the order of those that are gone.
+func (c *cache) tidy() {
+	c.order = slices.DeleteFunc(c.order, func(id int64) bool { _, ok := c.byID[id]; return !ok })
 }
 
 func (c *cache) drop(id int64) {

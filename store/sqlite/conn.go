@@ -40,12 +40,19 @@ func connect(ctx context.Context, path, query string, pragmas []string) (*conn, 
 		return nil, err
 	}
 	c := &conn{c: dc, stmts: map[string]driver.StmtExecContext{}}
-	for _, p := range pragmas {
-		if err := c.script(p); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", p, err), c.close())
-		}
+	if err := c.scripts(pragmas); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+func (c *conn) scripts(list []string) error {
+	for _, text := range list {
+		if err := c.script(text); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	return nil
 }
 
 // close finalizes the statements and closes the connection; an open transaction is

@@ -26,7 +26,13 @@ func full(t *testing.T, db *DB, on bool) {
 		limit = "PRAGMA max_page_count = 1" // as many as there are
 	}
 	onWriter(t, db, func(w *writer) error {
-		w.open = func() (*conn, error) { return connect(t.Context(), db.path, "mode=rw", append(db.pragmas(), limit)) }
+		w.open = func() (*conn, error) {
+			c, err := db.connectWriter(t.Context())
+			if err == nil {
+				err = c.script(limit)
+			}
+			return c, err
+		}
 		return w.script(limit)
 	})
 }
@@ -252,4 +258,11 @@ func TestRefusedWriteFailsAlone(t *testing.T) {
 	if problems, err := db.Check(t.Context(), true); err != nil || len(problems) > 0 {
 		t.Errorf("check: %q %v", problems, err)
 	}
+}
+
+// forget makes the next looks fresh ones.
+func (s *space) forget() {
+	s.mu.Lock()
+	s.checked, s.tried = time.Time{}, time.Time{}
+	s.mu.Unlock()
 }

@@ -94,43 +94,44 @@ func (d *DB) open(ctx context.Context, o Options) error {
 		return err
 	}
 	d.space = newSpace(d.dir, o.MinFree)
-	var err error
-	if d.w, err = d.newWriter(ctx); err != nil {
+	err := d.load(ctx)
+	if d.isFull(err) && d.space.giveUp() { // a full disk must not keep us from starting
+		d.w.recover()
+		err = d.load(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.openReaders(ctx); err != nil {
+		return err
+	}
+	d.space.reserve()
+	d.committer = store.NewCommitter(maxWaiting, maxWaitingBytes, d.commit)
+	problems, err := d.Check(ctx, false)
+	for _, p := range problems {
+		d.log.Error("check", "problem", p)
+	}
+	return err
+}
+
+// load opens the writer's connection, migrates the file and reads what is kept in memory.
+func (d *DB) load(ctx context.Context) (err error) {
+	if d.w == nil {
+		d.w = d.newWriter(ctx)
+	}
+	if err := d.w.connected(); err != nil {
 		return err
 	}
 	if d.schema, err = migrate(d.w.conn); err != nil {
 		return err
 	}
-	if err := d.w.load(&d.tally); err != nil {
-		return err
-	}
-	if d.read, err = openReaders(d.path); err != nil {
-		return err
-	}
-	for text, stmt := range map[string]**sql.Stmt{
-		selectPayload: &d.hot.payload, selectNextDue: &d.hot.nextDue, selectNextDeadline: &d.hot.nextDeadline,
-	} {
-		if *stmt, err = d.read.PrepareContext(ctx, text); err != nil {
-			return err
-		}
-	}
-	d.space.reserve()
-	d.committer = store.NewCommitter(maxWaiting, maxWaitingBytes, d.commit)
-	problems, err := d.Check(ctx, false)
-	if err != nil {
-		return err
-	}
-	for _, p := range problems {
-		d.log.Error("check", "problem", p)
-	}
-	return nil
+	return d.w.load(&d.tally)
 }
 
 // Close waits for the writes under way and closes the files.
 func (d *DB) Close() error {
 	d.once.Do(func() {
 		d.gone.Store(true)
-		d.committer.Close()
 		d.closeErr = d.release()
 	})
 	return d.closeErr
@@ -138,6 +139,9 @@ func (d *DB) Close() error {
 
 func (d *DB) release() error {
 	var errs []error
+	if d.committer != nil {
+		d.committer.Close()
+	}
 	if d.read != nil {
 		errs = append(errs, d.read.Close())
 	}
@@ -159,12 +163,31 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// pragmas of the writer. page_size and auto_vacuum count only before the first table.
+// layout counts only before the first table, and costs a write after it.
+var layout = []string{"PRAGMA page_size = 8192", "PRAGMA auto_vacuum = INCREMENTAL"}
+
+// connectWriter opens the writer's connection.
+func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
+	c, err := connect(ctx, d.path, "mode=rw", []string{"PRAGMA busy_timeout = 5000"})
+	if err != nil {
+		return nil, err
+	}
+	pages, err := c.number("PRAGMA page_count")
+	if err == nil && pages == 0 {
+		err = c.scripts(layout)
+	}
+	if err == nil {
+		err = c.scripts(d.pragmas())
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// pragmas of the writer.
 func (d *DB) pragmas() []string {
 	p := []string{
-		"PRAGMA busy_timeout = 5000",
-		"PRAGMA page_size = 8192",
-		"PRAGMA auto_vacuum = INCREMENTAL",
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", d.space.checkpointPages()),
@@ -179,13 +202,20 @@ func (d *DB) pragmas() []string {
 }
 
 // openReaders opens the pool that pages and the API read from. It cannot write.
-func openReaders(path string) (*sql.DB, error) {
-	r, err := sql.Open("sqlite", dsn(path, "mode=ro&_pragma=busy_timeout(5000)&_pragma=temp_store(MEMORY)&_pragma=trusted_schema(OFF)&_query_only=1"))
+func (d *DB) openReaders(ctx context.Context) (err error) {
+	d.read, err = sql.Open("sqlite", dsn(d.path, "mode=ro&_pragma=busy_timeout(5000)&_pragma=temp_store(MEMORY)&_pragma=trusted_schema(OFF)&_query_only=1"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.SetMaxOpenConns(4)
-	r.SetMaxIdleConns(2)
-	r.SetConnMaxIdleTime(5 * time.Minute)
-	return r, nil
+	d.read.SetMaxOpenConns(4)
+	d.read.SetMaxIdleConns(2)
+	d.read.SetConnMaxIdleTime(5 * time.Minute)
+	for text, stmt := range map[string]**sql.Stmt{
+		selectPayload: &d.hot.payload, selectNextDue: &d.hot.nextDue, selectNextDeadline: &d.hot.nextDeadline,
+	} {
+		if *stmt, err = d.read.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }

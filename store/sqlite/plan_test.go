@@ -38,6 +38,9 @@ func unbounded(plan string, sorts bool) string {
 		table, scan := strings.CutPrefix(step, "SCAN ")
 		table, _, _ = strings.Cut(table, " ")
 		small := map[string]bool{"n": true, "names": true, "l": true, "c": true, "g": true, "hit": true, "CONSTANT": true, "users": true, "tokens": true, "notices": true}
+		if scan && sorts && strings.Contains(step, "jobs_lease") {
+			continue // holds the live leases only
+		}
 		if scan && !small[table] && !strings.HasPrefix(table, "(") {
 			return step
 		}
@@ -106,7 +109,7 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		f      store.DeliveryFilter
 		queued int64
 		index  string
-		sorts  bool // sorts at most sortRows numbers
+		sorts  bool // sorts the live leases, or at most sortRows queued jobs
 	}{
 		{store.DeliveryFilter{}, 0, "deliveries USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},
 		{store.DeliveryFilter{Type: "x"}, 0, "deliveries USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},

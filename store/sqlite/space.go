@@ -46,26 +46,32 @@ func statfs(dir string) (free, total int64) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
 }
 
-// now returns the free bytes, at most a second old.
-func (s *space) now() int64 {
+// now returns the free bytes: measured within the last second, less what was written
+// since.
+func (s *space) now() int64 { return max(0, s.look(time.Second)) }
+
+func (s *space) look(age time.Duration) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.checked) > time.Second {
+	if time.Since(s.checked) > age {
 		s.free, _ = statfs(s.dir)
 		s.checked = time.Now()
 	}
 	return s.free
 }
 
-// forget makes the next looks fresh ones.
-func (s *space) forget() {
+// used takes n written bytes off the free ones until the next measurement.
+func (s *space) used(n int64) {
 	s.mu.Lock()
-	s.checked, s.tried = time.Time{}, time.Time{}
+	s.free -= n
 	s.mu.Unlock()
 }
 
-// low tells that free space is under the floor.
-func (s *space) low() bool { return s.now() < s.minFree }
+// low tells that free space is under the floor. The estimate errs on the side of caution,
+// so it is measured again before it refuses anything.
+func (s *space) low() bool {
+	return s.look(time.Second) < s.minFree && s.look(50*time.Millisecond) < s.minFree
+}
 
 // full remembers that a write failed for want of space: low until the next look.
 func (s *space) full() {
@@ -101,9 +107,6 @@ func (s *space) reserve() {
 func (s *space) giveUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.held {
-		return false
-	}
 	s.held, s.tried = false, time.Now()
 	return os.Remove(s.file) == nil
 }

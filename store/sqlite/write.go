@@ -49,7 +49,7 @@ func (d *DB) commit(batch []*write) {
 	if err != nil && !unavailable(err) {
 		err = d.transact(batch, true)
 	}
-	if isFull(err) {
+	if d.isFull(err) {
 		d.space.full()
 		if rest := withoutArrivals(batch, err); len(rest) > 0 && d.space.giveUp() {
 			batch, err = rest, d.transact(rest, true)
@@ -82,12 +82,25 @@ func (d *DB) transact(batch []*write, alone bool) error {
 		w.rollback()
 		return err
 	}
+	d.space.used(size(batch))
 	d.mu.Lock()
 	w.publish(&d.tally)
 	d.counts.commits++
 	d.counts.writes += uint64(len(batch))
 	d.mu.Unlock()
 	return nil
+}
+
+// size is about how many bytes a batch takes on the disk, indexes and half-filled pages
+// included.
+func size(batch []*write) (n int64) {
+	for _, w := range batch {
+		n += 1024
+		if w.arrival != nil {
+			n += int64(len(w.arrival.Body)+len(w.arrival.Header)) * 3 / 2
+		}
+	}
+	return n
 }
 
 // apply writes the batch: what came back from workers and people first, then the
@@ -215,13 +228,24 @@ func code(err error) int {
 	return 0
 }
 
-func isFull(err error) bool { return code(err) == lib.SQLITE_FULL }
+// isFull tells whether err comes from a full volume. Where SQLite cannot say so itself,
+// as when the journal's index cannot grow, the volume is asked.
+func (d *DB) isFull(err error) bool {
+	switch code(err) {
+	case lib.SQLITE_FULL:
+		return true
+	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
+		free, _ := statfs(d.dir)
+		return free < 1<<20
+	}
+	return false
+}
 
 // unavailable tells whether storage fails, rather than one write being wrong.
 func unavailable(err error) bool {
 	switch code(err) {
-	case lib.SQLITE_CONSTRAINT, lib.SQLITE_TOOBIG, lib.SQLITE_MISMATCH, lib.SQLITE_ERROR:
-		return false
+	case 0, lib.SQLITE_CONSTRAINT, lib.SQLITE_TOOBIG, lib.SQLITE_MISMATCH, lib.SQLITE_ERROR:
+		return false // 0: not the engine's error at all
 	}
 	return true
 }

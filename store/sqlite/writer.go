@@ -40,19 +40,22 @@ type pendingMark struct {
 	newest                int64
 }
 
-func (d *DB) newWriter(ctx context.Context) (*writer, error) {
-	w := &writer{
-		open: func() (*conn, error) {
-			return connect(context.WithoutCancel(ctx), d.path, "mode=rw", d.pragmas())
-		},
+func (d *DB) newWriter(ctx context.Context) *writer {
+	return &writer{
+		open:    func() (*conn, error) { return d.connectWriter(context.WithoutCancel(ctx)) },
 		log:     d.log.Error,
 		names:   map[string]int64{},
 		byID:    map[int64]string{},
 		leasing: map[int64]bool{},
 	}
-	var err error
-	w.conn, err = w.open()
-	return w, err
+}
+
+// connected opens the connection if there is none, or none any more.
+func (w *writer) connected() (err error) {
+	if w.conn == nil {
+		w.conn, err = w.open()
+	}
+	return err
 }
 
 // load reads what the writer keeps in memory: names, the next numbers, the tally.
@@ -80,10 +83,8 @@ func (w *writer) load(t *tally) error {
 
 func (w *writer) begin() error {
 	w.pending = pending{before: w.numbers, names: w.pending.names[:0], moves: w.pending.moves[:0], accepts: w.pending.accepts[:0]}
-	if w.conn == nil { // it could not be opened again after an error
-		if err := w.reopen(); err != nil {
-			return err
-		}
+	if err := w.connected(); err != nil {
+		return err
 	}
 	_, err := w.exec("BEGIN IMMEDIATE")
 	return err
@@ -98,22 +99,13 @@ func (w *writer) rollback() {
 
 // recover opens the connection anew after storage failed: whatever state it was in.
 func (w *writer) recover() {
-	if err := w.reopen(); err != nil {
-		w.log("reopen", "err", err)
-	}
-}
-
-func (w *writer) reopen() error {
 	if w.conn != nil {
 		_ = w.conn.close() // it failed already; what matters is the new one
 		w.conn = nil
 	}
-	c, err := w.open()
-	if err != nil {
-		return fmt.Errorf("reopen: %w", err)
+	if err := w.connected(); err != nil {
+		w.log("reopen", "err", err)
 	}
-	w.conn = c
-	return nil
 }
 
 func (w *writer) mark() pendingMark {
