@@ -196,10 +196,19 @@ func (a *app) answer(j *job) string {
 	case j.LastError != nil:
 		s = clean(*j.LastError)
 	}
-	if j.State == "queued" && j.DueAt != nil && j.Attempts > 0 {
+	if a.waits(j) {
 		s = strings.TrimSpace(s + "  " + a.f("next", a.when(j.DueAt)))
 	}
 	return s
+}
+
+// waits tells whether a job is queued for later than now.
+func (a *app) waits(j *job) bool {
+	if j.State != "queued" || j.DueAt == nil {
+		return false
+	}
+	due, err := time.Parse(time.RFC3339, *j.DueAt)
+	return err == nil && due.After(a.opt.Now())
 }
 
 // marks are what else a row tells: repeats, a test.

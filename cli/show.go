@@ -71,7 +71,7 @@ func (a *app) job(d *delivery, j *job, budgets map[string]int) {
 	if most := budgets[j.Destination]; most > 0 && j.Attempts > 0 {
 		line = clean(j.Destination) + "  " + a.painted(j.State, a.state(j.State)) + "  " + a.tries(j, budgets)
 	}
-	if j.State == "queued" && j.DueAt != nil {
+	if a.waits(j) {
 		line += "  " + a.f("next", a.when(j.DueAt))
 	}
 	a.say("%s", line)
