@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -92,17 +93,17 @@ func (a *Admin) dead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	addresses := map[string]string{}
+	hosts := map[string]string{}
 	for _, d := range a.opt.Destinations() {
-		addresses[d.Name] = maskURL(d.URL)
+		hosts[d.Name] = hostOf(d.URL)
 	}
 	v := deadView{May: visitOf(ctx).grant.May("resend")}
 	budgets := a.budgets()
 	for _, g := range groups {
 		view := deadGroupView{ID: groupID(g), Destination: g.Destination, Reason: l.T("reason." + reasonWords[g.Reason]),
 			Answer: l.class(g.Status, g.Class), Jobs: g.Jobs, First: g.First, Last: g.Last, Trial: g.Jobs > 5,
-			Hint: l.hint(g.Status, g.Class, hostOf(addresses[g.Destination])),
-			All:  "/deliveries?destination=" + g.Destination + "&state=dead"}
+			Hint: l.hint(g.Status, g.Class, hosts[g.Destination]),
+			All:  "/deliveries?destination=" + url.QueryEscape(g.Destination) + "&state=dead"}
 		list, err := a.members(ctx, g, deadRows)
 		if err != nil {
 			return err

@@ -162,9 +162,6 @@ func (a *Admin) row(l *locale, d *store.Delivery, budgets map[string]int, now ti
 	if worst.Attempts == 0 {
 		r.Attempts = "–"
 	}
-	if len(d.Jobs) > 1 {
-		r.Attempts += " ·" + l.N("jobs.count", int64(len(d.Jobs)))
-	}
 	r.Answer = l.answer(worst.LastStatus, worst.LastClass, time.Duration(worst.LastMicros)*time.Microsecond)
 	r.Bad = worst.LastClass != "" || worst.LastStatus >= 300
 	return r

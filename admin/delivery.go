@@ -241,15 +241,15 @@ func (a *Admin) jobViews(l *locale, d *store.Delivery, attempts []store.Attempt,
 			v.Reason = l.T("reason." + reasonWords[j.Reason])
 		}
 		if j.State != store.Delivered {
-			v.Hint = l.hint(j.LastStatus, j.LastClass, hostOf(v.Address))
+			v.Hint = l.hint(j.LastStatus, j.LastClass, hostOf(dst.URL))
 		}
-		a.addAttempts(l, &v, j, attempts, now)
+		addAttempts(l, &v, j, attempts, hostOf(dst.URL), now)
 		out = append(out, v)
 	}
 	return out
 }
 
-// hostOf is host and port of an address, for a hint.
+// hostOf is host and port of an address, for a hint: no user, no password.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -258,7 +258,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-func (a *Admin) addAttempts(l *locale, v *jobView, j *store.Job, attempts []store.Attempt, now time.Time) {
+func addAttempts(l *locale, v *jobView, j *store.Job, attempts []store.Attempt, host string, now time.Time) {
 	var mine []*store.Attempt
 	for i := range attempts {
 		if attempts[i].Job == j.ID {
@@ -270,7 +270,7 @@ func (a *Admin) addAttempts(l *locale, v *jobView, j *store.Job, attempts []stor
 		v.Older, mine = len(mine)-attemptsShown, mine[:attemptsShown]
 	}
 	for i, at := range mine {
-		v.Attempts = append(v.Attempts, l.attemptView(at, v.Address, i == 0 && at.Outcome == store.Failed, now))
+		v.Attempts = append(v.Attempts, l.attemptView(at, host, i == 0 && at.Outcome == store.Failed, now))
 	}
 }
 
@@ -279,7 +279,7 @@ var outcomeLooks = map[store.AttemptOutcome]chip{
 	store.Failed: {Role: "bad", Icon: "x"}, store.Interrupted: {Role: "wait", Icon: "zap-off"},
 }
 
-func (l *locale) attemptView(at *store.Attempt, address string, open bool, now time.Time) attemptView {
+func (l *locale) attemptView(at *store.Attempt, host string, open bool, now time.Time) attemptView {
 	c := outcomeLooks[at.Outcome]
 	c.Word = l.T("outcome." + outcomeWords[at.Outcome])
 	v := attemptView{N: at.N, Chip: c, Started: at.StartedAt, Resend: at.Resend, Maybe: at.Maybe, Open: open,
@@ -291,7 +291,7 @@ func (l *locale) attemptView(at *store.Attempt, address string, open bool, now t
 		v.Took = l.span(at.Duration)
 	}
 	if at.Outcome == store.Failed {
-		v.Hint = l.hint(at.Status, at.Class, hostOf(address))
+		v.Hint = l.hint(at.Status, at.Class, host)
 	}
 	for _, x := range []struct {
 		d  time.Duration

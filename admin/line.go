@@ -16,7 +16,8 @@ type step struct {
 	What  string
 	Why   string // what went wrong, or a detail
 	Took  string
-	Ahead bool // has not happened yet
+	Ahead bool   // has not happened yet
+	same  string // answer of a failed attempt: steps of the same are drawn together
 }
 
 // stepsShown bounds the line: the first and the last of many attempts.
@@ -39,19 +40,40 @@ func (a *Admin) steps(l *locale, d *store.Delivery, s Source, attempts []store.A
 	}
 	for i := range attempts {
 		if j := where[attempts[i].Job]; j != nil {
-			rest = append(rest, l.attemptStep(&attempts[i], j, len(d.Jobs) > 1))
+			rest = append(rest, l.attemptStep(&attempts[i], j, toJob(d, j)))
 		}
 	}
 	for _, e := range trail {
 		rest = append(rest, step{At: e.At, Icon: "user", Role: "info", What: l.T("line.person", who(l, e.By), l.act(e)), Why: visible(e.Reason, false)})
 	}
+	rest = append(rest, l.settled(d, now)...)
 	slices.SortStableFunc(rest, func(x, y step) int { return x.At.Compare(y.At) })
+	rest = l.fold(rest)
 	if n := len(rest); n > stepsShown {
 		gap := step{At: rest[5].At, Icon: "more", Role: "mute", What: l.N("line.more", int64(n-stepsShown))}
 		rest = append(append(slices.Clone(rest[:5]), gap), rest[n-stepsShown+5:]...)
 	}
 	out = append(out, rest...)
-	return append(out, l.ends(d, now)...)
+	return append(out, l.ahead(d, now)...)
+}
+
+// fold draws attempts together that failed alike, one after the other: the first and
+// the last are told, those between are counted. Each stands under its job.
+func (l *locale) fold(list []step) []step {
+	var out []step
+	for i := 0; i < len(list); {
+		j := i + 1
+		for list[i].same != "" && j < len(list) && list[j].same == list[i].same {
+			j++
+		}
+		if between := j - i - 2; between > 1 {
+			out = append(out, list[i], step{At: list[i+1].At, Icon: "more", Role: "mute", What: l.N("line.alike", int64(between), list[i].same)}, list[j-1])
+		} else {
+			out = append(out, list[i:j]...)
+		}
+		i = j
+	}
+	return out
 }
 
 // arrival is what happened before the answer, all within one request.
@@ -99,24 +121,21 @@ func titleOf(s Source) string {
 	return s.Name
 }
 
-func (l *locale) attemptStep(at *store.Attempt, j *store.Job, named bool) step {
+func (l *locale) attemptStep(at *store.Attempt, j *store.Job, to string) step {
 	c := outcomeLooks[at.Outcome]
 	st := step{At: at.StartedAt, Icon: c.Icon, Role: c.Role}
 	if at.Duration > 0 {
 		st.Took = l.span(at.Duration)
 	}
-	to := ""
-	if named {
-		to = " → " + j.Destination
-	}
 	switch at.Outcome {
 	case store.Succeeded:
-		st.What = l.T("line.ok", at.N, l.class(at.Status, at.Class)) + to
+		st.Icon, st.What, st.Why = "check-check", l.T("line.delivered", j.Destination), l.T("line.ok", at.N, l.class(at.Status, at.Class))
 		if at.Status == 0 {
-			st.What = l.T("line.ok_pull", at.N) + to
+			st.Why = l.T("line.ok_pull", at.N)
 		}
 	case store.Failed:
-		st.What, st.Why = l.T("line.failed", at.N, l.class(at.Status, at.Class))+to, visible(at.Error, false)
+		st.What, st.Why = l.T("line.failed", at.N, l.class(at.Status, at.Class))+to, ""
+		st.same = l.class(at.Status, at.Class) + to
 		if at.Maybe {
 			st.Why = l.T("line.maybe")
 		}
@@ -131,35 +150,48 @@ func (l *locale) attemptStep(at *store.Attempt, j *store.Job, named bool) step {
 	return st
 }
 
-// ends is how it stands now: what is planned, or why it is over.
-func (l *locale) ends(d *store.Delivery, now time.Time) []step {
+// settled is how jobs ended, when that is more than their last attempt says.
+func (l *locale) settled(d *store.Delivery, now time.Time) []step {
 	var out []step
 	if d.DuplicateOf != 0 {
-		out = append(out, step{Icon: "copy", Role: "mute", What: l.T("line.duplicate_of", "#"+strconv.FormatInt(d.DuplicateOf, 10))})
+		out = append(out, step{At: d.ReceivedAt, Icon: "copy", Role: "mute", What: l.T("line.duplicate_of", "#"+strconv.FormatInt(d.DuplicateOf, 10))})
 	}
 	for i := range d.Jobs {
 		j := &d.Jobs[i]
-		to := ""
-		if len(d.Jobs) > 1 {
-			to = " → " + j.Destination
-		}
 		switch j.State {
-		case store.Queued:
-			st := step{At: j.DueAt, Icon: "clock", Role: "wait", What: l.T("line.next", j.Attempts+1) + to, Ahead: true}
-			if !j.DueAt.After(now) {
-				st.Icon, st.Role, st.What = "list", "info", l.T("line.due", j.Attempts+1)+to
-			}
-			out = append(out, st)
-		case store.Leased:
-			out = append(out, step{At: j.LeaseUntil, Icon: "loader", Role: "info", What: l.T("line.leased") + to, Why: visible(j.LeaseOwner, false), Ahead: true})
 		case store.Dead:
-			out = append(out, step{At: j.SettledAt, Icon: "x-octagon", Role: "bad", What: l.T("line.dead") + to, Why: l.T("reason." + reasonWords[j.Reason])})
-		case store.Delivered:
-			out = append(out, step{At: j.SettledAt, Icon: "check-check", Role: "ok", What: l.T("line.delivered", j.Destination)})
+			out = append(out, step{At: j.SettledAt, Icon: "x-octagon", Role: "bad", What: l.T("line.dead") + toJob(d, j), Why: l.T("reason." + reasonWords[j.Reason])})
 		case store.Cancelled, store.Superseded, store.Filtered:
 			c := l.chipOf(stateWords[j.State], time.Time{}, now)
-			out = append(out, step{At: j.SettledAt, Icon: c.Icon, Role: c.Role, What: c.Word + to, Why: visible(j.Note, false)})
+			out = append(out, step{At: j.SettledAt, Icon: c.Icon, Role: c.Role, What: c.Word + toJob(d, j), Why: visible(j.Note, false)})
 		}
 	}
 	return out
+}
+
+// ahead is what is planned or under way.
+func (l *locale) ahead(d *store.Delivery, now time.Time) []step {
+	var out []step
+	for i := range d.Jobs {
+		j := &d.Jobs[i]
+		switch j.State {
+		case store.Queued:
+			st := step{At: j.DueAt, Icon: "clock", Role: "wait", What: l.T("line.next", j.Attempts+1) + toJob(d, j), Ahead: true}
+			if !j.DueAt.After(now) {
+				st.Icon, st.Role, st.What = "list", "info", l.T("line.due", j.Attempts+1)+toJob(d, j)
+			}
+			out = append(out, st)
+		case store.Leased:
+			out = append(out, step{At: j.LeaseUntil, Icon: "loader", Role: "info", What: l.T("line.leased") + toJob(d, j), Why: visible(j.LeaseOwner, false), Ahead: true})
+		}
+	}
+	return out
+}
+
+// toJob names the destination where there are several.
+func toJob(d *store.Delivery, j *store.Job) string {
+	if len(d.Jobs) < 2 {
+		return ""
+	}
+	return " → " + j.Destination
 }

@@ -105,6 +105,7 @@ func (a *Admin) funcs(l *locale) template.FuncMap {
 		"iso":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
 		"at":    func(t, now time.Time) string { return l.at(t, now, "15:04:05") },
 		"ago":   l.ago,
+		"soft":  soft,
 		"text":  func(s string) string { return visible(s, false) },
 		"short": func(n int, s string) string { return short(s, n) },
 		"query": url.QueryEscape,
@@ -121,6 +122,20 @@ func whole(n any) int64 {
 	i, _ := n.(int64)
 	return i
 }
+
+// soft lets a long name break after its dots and dashes, and nowhere else if it can.
+func soft(s string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.FieldsFunc(softBreaks.Replace(s), func(r rune) bool { return r == 0 }) {
+		if i > 0 {
+			b.WriteString("<wbr>")
+		}
+		b.WriteString(template.HTMLEscapeString(part))
+	}
+	return template.HTML(b.String()) // every part is escaped
+}
+
+var softBreaks = strings.NewReplacer(".", ".\x00", "_", "_\x00", "-", "-\x00", "/", "/\x00", ":", ":\x00")
 
 // kv hands several values to a part: {{template "x" kv "A" 1 "B" 2}}.
 func kv(pairs ...any) (map[string]any, error) {

@@ -36,7 +36,8 @@ type walker struct {
 	out   strings.Builder
 	nodes int
 	cut   bool
-	fault string // key of the words for what is wrong at pos
+	fault string // key of the words for what is wrong
+	broke int    // where
 }
 
 // parseTree never fails: what is no JSON yields the part before the break.
@@ -45,12 +46,12 @@ func parseTree(body []byte) tree {
 	w.space()
 	w.value("", 0)
 	w.space()
-	if w.fault == "" && w.pos < len(w.src) {
-		w.fault = "json.more"
+	if w.pos < len(w.src) {
+		w.fail("json.more") // unless it broke before
 	}
 	t := tree{HTML: template.HTML(w.out.String()), Cut: w.cut} // written by text and literals of this file only
 	if w.fault != "" {
-		t.Break = place(body, w.pos, w.fault)
+		t.Break = place(body, w.broke, w.fault)
 	}
 	return t
 }
@@ -76,7 +77,7 @@ func (w *walker) space() {
 
 func (w *walker) fail(key string) bool {
 	if w.fault == "" {
-		w.fault = key
+		w.fault, w.broke = key, w.pos
 	}
 	return false
 }
@@ -248,7 +249,7 @@ func (w *walker) str() ([]byte, bool) {
 			return w.src[start:w.pos], true
 		case c == '\\':
 			w.pos++
-			if w.pos < len(w.src) && strings.IndexByte(`"\/bfnrtu`, w.src[w.pos]) < 0 {
+			if !w.escape() {
 				return w.src[start:w.pos], w.fail("json.escape")
 			}
 		case c < 0x20:
@@ -257,6 +258,26 @@ func (w *walker) str() ([]byte, bool) {
 	}
 	w.pos = len(w.src)
 	return w.src[start:], w.fail("json.end")
+}
+
+// escape looks at what follows a backslash and stands on its last byte. A body that
+// ends within it is no bad escape: it ends too early.
+func (w *walker) escape() bool {
+	if w.pos >= len(w.src) {
+		return true
+	}
+	if w.src[w.pos] != 'u' {
+		return strings.IndexByte(`"\/bfnrt`, w.src[w.pos]) >= 0
+	}
+	for range 4 {
+		if w.pos++; w.pos >= len(w.src) {
+			return true
+		}
+		if strings.IndexByte("0123456789abcdefABCDEF", w.src[w.pos]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // number reads a number by JSON's rule and keeps its digits.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -208,7 +209,7 @@ func (w *world) seed(ctx context.Context, ordinary int) error {
 			return err
 		}
 	}
-	for _, f := range []func(context.Context, func(float64) time.Time) error{w.seedStories, w.seedHostile, w.seedRejections} {
+	for _, f := range []func(context.Context, func(float64) time.Time) error{w.seedHostile, w.seedStories, w.seedRejections} {
 		if err := f(ctx, at); err != nil {
 			return err
 		}
@@ -362,7 +363,7 @@ func (w *world) seedHostile(ctx context.Context, at func(float64) time.Time) err
 		if a.source == "" {
 			a.source = "sensor"
 		}
-		a.at, a.to = at(19-float64(i)), []string{"app"}
+		a.at, a.to = at(640-float64(i)), []string{"app"}
 		if _, err := w.accept(ctx, a); err != nil {
 			return err
 		}
@@ -389,7 +390,9 @@ func (w *world) seedRejections(ctx context.Context, at func(float64) time.Time) 
 		{Source: "bot", Reason: "token_mismatch", Remote: "198.51.100.9", Header: h("X-Telegram-Bot-Api-Secret-Token", "case-SECRET-A-wrong"), Body: []byte(`{"update_id":2}`)},
 		{Source: "q", Reason: "<b>odd</b>", Remote: "198.51.100.9", Target: "/in/q?token=case-SECRET-B", Header: h(), Body: []byte(`{`)},
 	}
+	slices.Reverse(list) // the oldest is refused first
 	for i, r := range list {
+		i = len(list) - 1 - i
 		r.FirstAt, r.At = at(float64(60*(i+1))), at(float64(60*(i+1)))
 		r.Status, r.Method, r.Count = 401, "POST", 1
 		if r.Target == "" {

@@ -30,6 +30,8 @@ async function load(url, init) {
   return { r, doc: new DOMParser().parseFromString(await r.text(), "text/html") };
 }
 
+$(".nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // Dialogs: the same page that opens without a script, shown in place.
 let dialog, opener;
 async function openDialog(url, from) {
@@ -202,7 +204,7 @@ function startLive() {
     if (!pill) return;
     pill.hidden = false;
     pill.className = "live js " + kind;
-    $("span", pill).textContent = kind === "on" ? pill.dataset.on : kind === "pause" ? pill.dataset.pause : pill.dataset.off.replace("{0}", lost);
+    $("span", pill).textContent = kind === "on" ? pill.dataset.wordLive : kind === "pause" ? pill.dataset.wordPaused : pill.dataset.wordLost.replace("{0}", lost);
     $("button", pill).setAttribute("aria-pressed", String(kind !== "pause"));
   };
   const connect = () => {
