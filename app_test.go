@@ -131,3 +131,27 @@ func (c call) signed() error {
 	}
 	return nil
 }
+
+// failing answers the first n calls of an event with a cut connection, a 500, a
+// redirect, a 404 and so on, then takes it.
+func failing(n int) http.HandlerFunc {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	return func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Acuse-Event-Id")
+		mu.Lock()
+		i := seen[id]
+		seen[id]++
+		mu.Unlock()
+		switch {
+		case i >= n:
+			w.WriteHeader(http.StatusOK)
+		case i%3 == 0:
+			panic(http.ErrAbortHandler)
+		case i%3 == 1:
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}
+	}
+}

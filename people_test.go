@@ -119,8 +119,17 @@ const password = "correct horse battery"
 func (p *place) login() *browser {
 	p.t.Helper()
 	b := p.browser()
-	link := regexp.MustCompile(`http://\S+/setup\?t=\S+`).FindString(p.log())
-	b.open(link).is(p.t, 200, `<form method="post" action="/setup"`)
-	b.submit("/setup", "language", "en", "name", "ana", "password", password).is(p.t, 200, "All deliveries")
+	b.open(p.link()).is(p.t, 200, `<form method="post" action="/setup"`)
+	b.submit("/setup", "language", "en", "name", "ana", "password", password).is(p.t, 200, "Log out")
 	return b
+}
+
+// link is the one that serve prints at its first start, once it listens.
+func (p *place) link() (link string) {
+	p.t.Helper()
+	until(p.t, "serve prints a link", func() bool {
+		link = regexp.MustCompile(`http://\S+/setup\?t=\S+`).FindString(p.log())
+		return link != ""
+	})
+	return link
 }

@@ -113,11 +113,11 @@ type reply struct {
 func (r reply) is(t *testing.T, status int, words ...string) {
 	t.Helper()
 	if r.Status != status {
-		t.Fatalf("answered %d, want %d: %s", r.Status, status, r.Body)
+		t.Fatalf("answered %d, want %d: %.2000s", r.Status, status, r.Body)
 	}
 	for _, w := range words {
 		if !strings.Contains(string(r.Body), w) {
-			t.Fatalf("answered %s, want %q in it", r.Body, w)
+			t.Fatalf("answered %.2000s, want %q in it", r.Body, w)
 		}
 	}
 }

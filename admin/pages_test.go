@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,4 +128,40 @@ func TestEveryPageIsShownWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNoAttributeIsTakenForAScript: html/template takes data-on… for an event handler
+// and writes its value as a quoted string of a script.
+func TestNoAttributeIsTakenForAScript(t *testing.T) {
+	t.Parallel()
+	w := seeded(t, 1)
+	c := w.owner(t)
+	for lang, word := range map[string]string{"en": "Live", "es": "En vivo"} {
+		c.cookies["acuse_language"] = &http.Cookie{Name: "acuse_language", Value: lang}
+		if body := c.get("/").Body.String(); !strings.Contains(body, `data-word-live="`+word+`"`) {
+			t.Errorf("the overview does not hold the word %s as it is", word)
+		}
+	}
+	for name, text := range templateTexts(t) {
+		if strings.Contains(strings.ToLower(text), " data-on") {
+			t.Errorf("%s has an attribute data-on…", name)
+		}
+	}
+}
+
+func templateTexts(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	files, err := filepath.Glob("templates/*.html")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f] = string(b)
+	}
+	return out
 }
