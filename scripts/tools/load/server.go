@@ -17,9 +17,10 @@ import (
 // Acuse is a running acuse process with its own data folder.
 type Acuse struct {
 	Bin, Dir      string
-	Public, Admin string // addresses, host:port
-	Token         string // of the API
-	Emulator      string // program that runs Bin, such as qemu-aarch64; empty: none
+	Public, Admin string   // addresses, host:port
+	Token         string   // of the API
+	Emulator      string   // program that runs Bin, such as qemu-aarch64; empty: none
+	Args          []string // of Bin; empty: serve --config Config()
 	cmd           *exec.Cmd
 	ended         chan error // what Wait returned, once
 }
@@ -97,11 +98,15 @@ func (a *Acuse) Start(env ...string) error {
 		return err
 	}
 	defer log.Close()
-	args := []string{a.Bin, "serve", "--config", a.Config()}
+	args := append([]string{a.Bin}, a.Args...)
+	if len(a.Args) == 0 {
+		args = append(args, "serve", "--config", a.Config())
+	}
 	if a.Emulator != "" {
 		args = append([]string{a.Emulator}, args...)
 	}
 	a.cmd = exec.Command(args[0], args[1:]...)
+	a.cmd.Dir = a.Dir
 	a.cmd.Env = append(append(os.Environ(), "ACUSE_ADMIN_TOKEN="+a.Token), env...)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	if err := a.cmd.Start(); err != nil {
