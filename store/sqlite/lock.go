@@ -32,6 +32,12 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
+// dropLock lets the folder go. The unlock is explicit: a process just being started
+// elsewhere in this one holds a copy of the descriptor for a moment, and with it the lock.
+func dropLock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 func writePID(f *os.File) error {
 	_, err := fmt.Fprintf(f, "%d\n", os.Getpid())
 	return err

@@ -148,7 +148,7 @@ func (d *DB) release() error {
 	if d.w != nil && d.w.conn != nil {
 		errs = append(errs, d.w.conn.close())
 	}
-	return errors.Join(append(errs, d.lock.Close())...)
+	return errors.Join(append(errs, dropLock(d.lock))...)
 }
 
 // touch makes the file with its owner's rights only; SQLite gives the journal the same.

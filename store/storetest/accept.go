@@ -93,7 +93,8 @@ var acceptTests = []test{
 		e.sound()
 	}},
 	{"", "the caller may use its bytes again once Accept has returned", func(e *env) {
-		e.idle("app", t0) // a worker waits: bodies may be kept in memory from here on
+		e.accepted(arrival("s", "before"))
+		e.settle(e.lease(t0), store.Delivered, t0) // a worker is there: bodies may be kept in memory from here on
 		a := arrival("s", "a")
 		a.Body, a.Header = []byte("first"), []byte(`{"A":["1"]}`)
 		id := e.accepted(a)
