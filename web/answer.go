@@ -216,6 +216,6 @@ func (v *visit) write(w http.ResponseWriter, r *http.Request, a answer) {
 		_, _ = w.Write(a.body) // the sender left: the event is stored all the same
 	}
 	if v.unread && a.status != http.StatusRequestTimeout { // who was too slow has had its time
-		linger(w, r)
+		v.linger(w, r)
 	}
 }

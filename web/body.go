@@ -100,14 +100,24 @@ func readError(err error) error {
 	return fmt.Errorf("%w: %w", errShort, err)
 }
 
+// farewell is how long a sender that is still talking has to read its answer. Once the
+// connection is closed over bytes that nobody read, its system may throw the answer
+// away.
+const farewell = 500 * time.Millisecond
+
 // linger lets a sender that is still talking read its answer before the connection
 // ends: it reads on for a second and 64 KiB at most. What comes later is cut off.
-func linger(w http.ResponseWriter, r *http.Request) {
+// net/http waits by itself only for some bodies, and never for a sender that asked to
+// close the connection.
+func (v *visit) linger(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	_ = c.Flush()
 	if c.SetReadDeadline(time.Now().Add(time.Second)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, r.Body, 64<<10)
+	_, err := io.CopyN(io.Discard, r.Body, 64<<10)
 	_ = c.SetReadDeadline(time.Now().Add(-time.Second)) // net/http would read another 256 KiB
+	if err == nil {
+		v.conn.sayGoodbye(farewell)
+	}
 }

@@ -40,6 +40,9 @@ type conn struct {
 	phase atomic.Int32
 	since atomic.Int64 // start of the phase, unix nanoseconds
 	known atomic.Bool  // brought a verified request before
+
+	closed    chan struct{}
+	closeOnce sync.Once
 }
 
 func newConns(max int) *conns { return &conns{max: max, open: map[*conn]struct{}{}} }
@@ -81,7 +84,7 @@ func (c *conns) add(in net.Conn, now time.Time) *conn {
 	if full && !c.makeRoom(now) {
 		return nil
 	}
-	out := &conn{Conn: in, list: c}
+	out := &conn{Conn: in, list: c, closed: make(chan struct{})}
 	out.since.Store(now.UnixNano())
 	c.mu.Lock()
 	c.open[out] = struct{}{}
@@ -158,6 +161,7 @@ func (c *conn) Close() error {
 	c.list.mu.Lock()
 	delete(c.list.open, c)
 	c.list.mu.Unlock()
+	c.closeOnce.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
@@ -168,6 +172,21 @@ func (c *conn) CloseWrite() error {
 		return w.CloseWrite()
 	}
 	return errors.ErrUnsupported
+}
+
+// sayGoodbye ends our side after the answer and waits for d, or until the connection
+// is closed: its place can be given away from now on.
+func (c *conn) sayGoodbye(d time.Duration) {
+	if c == nil || c.CloseWrite() != nil {
+		return
+	}
+	c.enter(waiting)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.closed:
+	}
 }
 
 type connKey struct{}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -338,4 +339,47 @@ func (f *failing) Accept() (net.Conn, error) {
 		return nil, errors.New("spinning")
 	}
 	return nil, noFiles{}
+}
+
+// docs/http.md H8: the answer reaches a sender that is still talking, whether or not
+// it asked to close the connection. A sender like net/http gives up at the first
+// write that fails, with the answer unread.
+func TestARefusalReachesASenderThatIsStillTalking(t *testing.T) {
+	t.Parallel()
+	addr := serve(t, newEdge(t, EdgeOptions{Inbox: &inbox{}}, signedSource("g")), 64)
+	for name, c := range map[string]struct {
+		sig    string
+		last   bool
+		size   int
+		status int
+	}{
+		"too large":                      {"x", false, 2 << 20, 413},
+		"too large, the last request":    {"x", true, 2 << 20, 413},
+		"unsigned":                       {"", false, 200 << 10, 401},
+		"unsigned, the last request":     {"", true, 200 << 10, 401},
+		"unsigned and large":             {"", true, 1 << 20, 401},
+		"just more than is read at once": {"", true, 100 << 10, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: c.last}}
+			defer client.CloseIdleConnections()
+			for range 20 {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/in/g", bytes.NewReader(make([]byte, c.size)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.sig != "" {
+					req.Header.Set("X-Sig", c.sig)
+				}
+				res, err := client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _ = res.Body.Close(); res.StatusCode != c.status {
+					t.Fatalf("answered %s", res.Status)
+				}
+			}
+		})
+	}
 }
