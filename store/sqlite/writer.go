@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-
-	"acuse/store"
 )
 
 // writer is the state of the committer's goroutine: the connection and the numbers it
@@ -153,12 +150,4 @@ func (w *writer) name(name string) (int64, error) {
 	w.names[name], w.byID[id] = id, name
 	w.pending.names = append(w.pending.names, name)
 	return id, nil
-}
-
-// known returns the number of a name that was used before; 0 for none.
-func (w *writer) known(name string) int64 { return w.names[name] }
-
-// notFound is for a record that an act names.
-func notFound(what string, id int64) error {
-	return fmt.Errorf("%s %d: %w", what, id, store.ErrNotFound)
 }

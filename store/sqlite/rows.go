@@ -1,0 +1,164 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"acuse/store"
+)
+
+// insert is an INSERT of 8, 4, 2 or 1 rows: more rows a statement are slower again.
+type insert [4]string
+
+var chunks = [4]int{8, 4, 2, 1}
+
+func newInsert(head, row string) (in insert) {
+	for i, n := range chunks {
+		in[i] = head + " VALUES " + strings.Repeat(row+", ", n-1) + row
+	}
+	return in
+}
+
+func (in *insert) rows(n int) string { return in[slices.Index(chunks[:], n)] }
+
+// chunk is the size of the next statement when n rows are left.
+func chunk(n int) int {
+	for _, c := range chunks {
+		if c <= n {
+			return c
+		}
+	}
+	return 0
+}
+
+// OR FAIL: an error ends the statement and leaves the transaction to us, without the
+// statement journal that the default (ABORT) keeps for taking back a part of the rows.
+var (
+	insertDedup    = newInsert("INSERT OR IGNORE INTO dedup (source, event_id, delivery, expires_at)", "(?, ?, ?, ?)")
+	insertPayload  = newInsert("INSERT OR FAIL INTO payloads (id, method, target, headers, body)", "(?, ?, ?, ?, ?)")
+	insertDelivery = newInsert(`INSERT OR FAIL INTO deliveries (id, source, provider, event_id, type, resource, version, unit,
+		received_at, size, digest, slot, part, payload, hold, quarantine, made, test, ack_us, remote, earlier,
+		duplicates, last_duplicate_at, body_differs, duplicate_of, copy_of)`,
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)")
+	insertJob = newInsert(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, settled_at, resend, passthrough, key, note,
+		attempts, spent, lease_token, lease_owner, lease_until, reason, last_status, last_class, last_error, last_us, revived)`,
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, '', 0, 0, 0, '', '', 0, 0)")
+)
+
+// rows gathers rows and writes them eight at a time.
+type rows struct {
+	w     *writer
+	in    *insert
+	width int
+	args  []val
+}
+
+func (r *rows) add(v ...val) error {
+	r.width = len(v)
+	r.args = append(r.args, v...)
+	if len(r.args) == 8*r.width {
+		return r.flush()
+	}
+	return nil
+}
+
+func (r *rows) flush() error {
+	for args := r.args; len(args) > 0; {
+		n := chunk(len(args) / r.width)
+		if _, err := r.w.exec(r.in.rows(n), args[:n*r.width]...); err != nil {
+			return err
+		}
+		args = args[n*r.width:]
+	}
+	r.args = r.args[:0]
+	return nil
+}
+
+// insertPayloads writes each request that brought something new, once.
+func (w *writer) insertPayloads(items []item) error {
+	out := rows{w: w, in: &insertPayload}
+	var last *write
+	var payload int64
+	for i := range items {
+		it := &items[i]
+		if it.dup {
+			continue
+		}
+		if it.w != last {
+			last, payload = it.w, it.id
+			a := it.w.arrival
+			if err := out.add(payload, a.Method, a.Target, blob(a.Header), blob(a.Body)); err != nil {
+				return err
+			}
+		}
+		it.payload = payload
+	}
+	return out.flush()
+}
+
+func (w *writer) insertDeliveries(items []item) error {
+	out := rows{w: w, in: &insertDelivery}
+	for i := range items {
+		it := &items[i]
+		if it.dup {
+			continue
+		}
+		a, e := it.w.arrival, it.event
+		provider, err := w.name(a.Provider)
+		if err != nil {
+			return err
+		}
+		hold, eventID := int64(holdNone), e.ID
+		if e.Quarantine != "" {
+			hold, eventID = holdQuarantined, ""
+		} else if len(e.Jobs) == 0 {
+			hold = holdJobless
+		}
+		if err := out.add(it.id, it.source, provider, eventID, e.Type, e.Resource, e.Version, e.Unit,
+			ms(a.ReceivedAt), int64(e.Size), e.Digest, int64(a.Slot), int64(e.Part), it.payload, hold, e.Quarantine,
+			flag(e.Made), flag(e.Test), a.AckMicros, a.Remote, it.earlier); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+func (w *writer) insertJobs(items []item) error {
+	out := rows{w: w, in: &insertJob}
+	for i := range items {
+		it := &items[i]
+		if it.dup || it.event.Quarantine != "" {
+			continue
+		}
+		for _, j := range it.event.Jobs {
+			if _, err := w.addJob(&out, it.id, j, it.w.arrival.ReceivedAt, false, false); err != nil {
+				return err
+			}
+		}
+	}
+	return out.flush()
+}
+
+// addJob adds one new job to out.
+func (w *writer) addJob(out *rows, delivery int64, j store.NewJob, at time.Time, resend, passthrough bool) (id int64, err error) {
+	destination, err := w.name(j.Destination)
+	if err != nil {
+		return 0, err
+	}
+	id = w.numbers.job
+	w.numbers.job++
+	settled := int64(0)
+	if j.State != store.Queued {
+		settled = ms(at)
+	}
+	w.moved(destination, 0, j.State)
+	return id, out.add(id, delivery, destination, int64(j.State), ms(at), ms(at), settled, flag(resend), flag(passthrough), j.Key, j.Note)
+}
+
+// The values of deliveries.hold.
+const (
+	holdNone = iota
+	holdQuarantined
+	holdJobless
+)
