@@ -5,6 +5,7 @@ package problem
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -72,6 +73,7 @@ func write(w http.ResponseWriter, status int, contentType string, v any) {
 	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(body)+1)) // whole also where the connection ends early
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // the client left: nobody to tell
 }

@@ -212,6 +212,9 @@ func (v *visit) write(w http.ResponseWriter, r *http.Request, a answer) {
 		}
 		h["X-Content-Type-Options"] = nosniff
 		h["Cache-Control"] = noStore
+		if v.unread && a.status != http.StatusNoContent {
+			h.Set("Content-Length", strconv.Itoa(len(a.body))) // linger ends our side after it
+		}
 		w.WriteHeader(a.status)
 		_, _ = w.Write(a.body) // the sender left: the event is stored all the same
 	}

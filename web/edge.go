@@ -181,6 +181,10 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.remote = sender(r, e.trusted, e.forwardedHeader)
 		err = e.ingest(w, r, v)
 	}
+	if v.unread { // nothing of the body is kept, and the sender may be slow to leave
+		e.budget.give(v.share)
+		v.share = 0
+	}
 	a := answerTo(v, err)
 	v.write(w, r, a)
 	e.record(r, v, a, err)

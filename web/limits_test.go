@@ -376,8 +376,10 @@ func TestARefusalReachesASenderThatIsStillTalking(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _ = res.Body.Close(); res.StatusCode != c.status {
-					t.Fatalf("answered %s", res.Status)
+				said, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || res.StatusCode != c.status || !strings.HasSuffix(string(said), "}\n") {
+					t.Fatalf("answered %s, %q, %v", res.Status, said, err)
 				}
 			}
 		})
