@@ -83,7 +83,7 @@ func shownDestinations(cfg *config.Config) []admin.Destination {
 		if d.Pull != nil {
 			kind = "pull"
 		}
-		out = append(out, admin.Destination{Name: name, Kind: kind, URL: d.URL.String(), Budget: retryOf(d).Filled().Budget()})
+		out = append(out, admin.Destination{Name: name, Kind: kind, URL: string(d.URL), Budget: retryOf(d).Filled().Budget()})
 	}
 	return out
 }
