@@ -80,6 +80,9 @@ func (a *Admin) routes() http.Handler {
 	a.mount(mux, a.apiRoutes(), a.api)
 	mux.Handle("GET "+a.base+"/static/{name}", a.assets)
 	mux.HandleFunc(a.base+"/api/", a.apiNotFound)
+	if a.base != "" {
+		mux.HandleFunc("GET "+a.base, func(w http.ResponseWriter, r *http.Request) { a.redirect(w, r, "/") })
+	}
 	mux.Handle("/", a.page(route{handle: func(http.ResponseWriter, *http.Request) error { return store.ErrNotFound }}))
 	return a.guard(mux)
 }

@@ -72,10 +72,10 @@ func (a *Admin) readQuery(v url.Values) query {
 		case "until":
 			f.Until, ok = a.readTime(s)
 		case "before":
-			f.Before, ok = readID(s)
+			f.Before, _ = readID(s)
 			continue
 		case "after":
-			f.After, ok = readID(s)
+			f.After, _ = readID(s)
 			continue
 		default:
 			continue

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/net/html"
 
 	"acuse/access"
 )
@@ -164,4 +167,120 @@ func templateTexts(t *testing.T) map[string]string {
 		out[f] = string(b)
 	}
 	return out
+}
+
+func TestEveryLinkStaysUnderTheBasePath(t *testing.T) {
+	t.Parallel()
+	w, err := newWorld(t.Context(), t.TempDir(), func() time.Time { return noon }, "/acuse/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close() })
+	if err := w.seed(t.Context(), 120); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.users.Create(t.Context(), ownerName, ownerPassword, access.RoleOwner); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, w.admin)
+	if to := c.get("/acuse").Header().Get("Location"); to != "/acuse/" {
+		t.Errorf("the folder itself leads to %q", to)
+	}
+	if to := c.get("/acuse/deliveries?state=dead").Header().Get("Location"); to != "/acuse/login?next=%2Fdeliveries%3Fstate%3Ddead" {
+		t.Errorf("without a login: %q", to)
+	}
+	r := c.post("/acuse/login", url.Values{"name": {ownerName}, "password": {ownerPassword}, "next": {"/deliveries?state=dead"}})
+	r = c.get(r.Header().Get("Location"))
+	if to := r.Header().Get("Location"); to != "/acuse/deliveries?state=dead" {
+		t.Fatalf("after the login: %q", to)
+	}
+	for _, p := range w.everyPage() {
+		doc, err := html.Parse(c.get("/acuse" + p).Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk(doc, func(n *html.Node) {
+			for _, k := range []string{"href", "src", "action"} {
+				if v := attr(n, k); v != "" && !strings.HasPrefix(v, "/acuse/") && !strings.HasPrefix(v, "#") && !strings.HasPrefix(v, "https://") {
+					t.Errorf("%s: %s %s=%q", p, n.Data, k, v)
+				}
+			}
+		})
+	}
+}
+
+func TestTextFromOutsideHidesNothing(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain ñ 📦": "plain ñ 📦", "a\u202eb": `a\u202Eb`, "a\x00b\x1b[31m": `a\u0000b\u001B[31m`, "\xff\xfe": `\xFF\xFE`, "a\u200db": `a\u200Db`,
+		"👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم", "x\r\ny\tz": `x\u000D\u000Ay\u0009z`, "soft\u00adhyphen": `soft\u00ADhyphen`, "\u2028": `\u2028`,
+	} {
+		if got := visible(in, false); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := visible("a\r\nb\tc\rd\x00", true); got != "a\nb\tc\\rd\\u0000" {
+		t.Errorf("lines: %q", got)
+	}
+}
+
+// Quarantined deliveries are released from their page, and a group of dead letters
+// is resent one first.
+func TestPeopleActOnWhatWaits(t *testing.T) {
+	t.Parallel()
+	w := seeded(t, 0)
+	c := w.owner(t)
+	if page := c.get(w.path("quarantined")).Body.String(); !strings.Contains(page, "/release") || strings.Contains(page, "/resend?") {
+		t.Error("a quarantined one offers no release, or a resend")
+	}
+	if r := c.post(w.path("quarantined")+"/release", url.Values{}); r.Code != http.StatusSeeOther || len(w.released) != 1 {
+		t.Errorf("release: %d %v", r.Code, w.released)
+	}
+	if page := c.get(w.path("quarantined")).Body.String(); !strings.Contains(page, "Released. Its jobs are queued.") {
+		t.Error("the page does not say so")
+	}
+	if page := c.get(w.path("quarantined")).Body.String(); strings.Contains(page, "Released. Its jobs are queued.") {
+		t.Error("it says so twice")
+	}
+	groups, err := w.db.DeadGroups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Jobs < 6 {
+			continue
+		}
+		page := c.get("/dead").Body.String()
+		if !strings.Contains(page, `class="button main" href="/dead/`+groupID(g)+`/resend?trial=1"`) {
+			t.Error("the trial is not the main button of a large group")
+		}
+		if r := c.post("/dead/"+groupID(g)+"/resend", url.Values{"trial": {"1"}}); r.Code != http.StatusSeeOther || !strings.HasPrefix(r.Header().Get("Location"), "/deliveries/") {
+			t.Errorf("trial: %d %q", r.Code, r.Header().Get("Location"))
+		}
+		if left := w.dead(t); left != 7 {
+			t.Errorf("after the trial %d are dead", left)
+		}
+		if r := c.post("/dead/"+groupID(g)+"/cancel", url.Values{}); r.Code != http.StatusSeeOther {
+			t.Errorf("cancel: %d", r.Code)
+		}
+		if page := c.get("/dead").Body.String(); !strings.Contains(page, "6 jobs of app cancelled.") || w.dead(t) != 1 {
+			t.Errorf("after the cancel %d are dead", w.dead(t))
+		}
+	}
+	r := c.post("/resend", url.Values{"id": {strconv.FormatInt(w.id["paid"], 10), strconv.FormatInt(w.id["leased"], 10)}, "back": {"/deliveries?state=dead"}})
+	if r.Header().Get("Location") != "/deliveries?state=dead" {
+		t.Errorf("selected: %q", r.Header().Get("Location"))
+	}
+	if page := c.get("/deliveries").Body.String(); !strings.Contains(page, "1 delivery queued again. 1 could not be: it is running or its body is gone.") {
+		t.Error("the counts of a resend of several are not said")
+	}
+}
+
+func (w *world) dead(t *testing.T) int64 {
+	t.Helper()
+	n, err := w.db.Totals(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Dead
 }

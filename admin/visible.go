@@ -16,9 +16,12 @@ func visible(s string, lines bool) string {
 		return s
 	}
 	var b strings.Builder
+	before := rune(0)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
+		case joins(before, r):
+			b.WriteRune(r)
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02X`, s[i])
 		case lines && (r == '\n' || r == '\t'):
@@ -32,7 +35,7 @@ func visible(s string, lines bool) string {
 		default:
 			b.WriteString(s[i : i+n])
 		}
-		i += n
+		i, before = i+n, r
 	}
 	return b.String()
 }
@@ -41,13 +44,19 @@ func clean(s string, lines bool) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
+	before := rune(0)
 	for _, r := range s {
-		if hides(r) && !(lines && (r == '\n' || r == '\t')) {
+		if hides(r) && !(lines && (r == '\n' || r == '\t')) && !joins(before, r) {
 			return false
 		}
+		before = r
 	}
 	return true
 }
+
+// joins tells of the two joiners where they belong: within an emoji or a word of a
+// script that needs them, never after a letter of ours.
+func joins(before, r rune) bool { return (r == '\u200c' || r == '\u200d') && before > 0x24f }
 
 // hides tells of control characters, marks of writing direction, and characters
 // without width.

@@ -199,7 +199,7 @@ if (live) startLive();
 
 function startLive() {
   const pill = $(".live"), known = () => new Set($$("[data-rows] tr[data-id]").map((x) => x.dataset.id));
-  let source, on = true, timer, waiting = 0, lost = "", announced = 0;
+  let source, on = true, timer, wait = 2000, waiting = 0, lost = "", announced = 0;
   const status = (kind) => {
     if (!pill) return;
     pill.hidden = false;
@@ -210,8 +210,16 @@ function startLive() {
   const connect = () => {
     if (source || !on || document.hidden) return;
     source = new EventSource(base + "/api/v1/events");
-    source.onopen = () => { lost = ""; status("on"); };
-    source.onerror = () => { lost ||= new Date().toLocaleTimeString(root.lang, { hour: "2-digit", minute: "2-digit" }); status("off"); };
+    source.onopen = () => { lost = ""; wait = 2000; status("on"); };
+    source.onerror = () => {
+      lost ||= new Date().toLocaleTimeString(root.lang, { hour: "2-digit", minute: "2-digit" });
+      status("off");
+      if (source?.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
+        source = null;
+        setTimeout(connect, wait);
+        wait = Math.min(2 * wait, 60000);
+      }
+    };
     source.addEventListener("delivery", () => soon());
     source.addEventListener("reset", () => soon());
   };
