@@ -18,14 +18,16 @@ type sample struct {
 	perSecond float64
 	p50, p99  time.Duration
 	failed    int
+	cpu       time.Duration // of the server, a request; warm-up included in both
 }
 
 // numbers gives every event of the whole run a time-ordered id of its own.
 var numbers atomic.Int64
 
-// measure sends signed events on conns connections, each waiting for its answer,
-// for d, after a warm-up of a quarter of d.
-func measure(addr, run string, conns int, d time.Duration) (sample, error) {
+// measure sends signed events to the server of process pid on conns connections, each
+// waiting for its answer, for d, after a warm-up of a quarter of d.
+func measure(addr string, pid int, run string, conns int, d time.Duration) (sample, error) {
+	before, sent := cpuTime(pid), numbers.Load()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var all []time.Duration
@@ -67,10 +69,27 @@ func measure(addr, run string, conns int, d time.Duration) (sample, error) {
 	}
 	slices.Sort(all)
 	return sample{
+		cpu:       (cpuTime(pid) - before) / time.Duration(max(1, numbers.Load()-sent)),
 		perSecond: float64(len(all)) / d.Seconds(),
 		p50:       all[len(all)/2], p99: all[len(all)*99/100],
 		failed: failed,
 	}, nil
+}
+
+// cpuTime is what a process has used so far, user and system; the kernel counts in
+// hundredths of a second.
+func cpuTime(pid int) time.Duration {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // resident reads the resident memory of a process, now and at its highest.

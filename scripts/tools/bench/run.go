@@ -42,7 +42,7 @@ func ingest(o options, dir, bin string) error {
 	}
 	defer stop(peer)
 	fmt.Println("ingest, durable, 1.5 KB signed bodies, time-ordered ids; the yardstick reads and verifies only")
-	fmt.Println("connections  ratio  acuse/s  yardstick/s  acuse p50    p99          yardstick p50  resident  peak")
+	fmt.Println("connections  ratio  acuse/s  yardstick/s  acuse p50    p99          yardstick p50  CPU a request: acuse  yardstick  resident  peak")
 	for _, conns := range o.conns {
 		sub := filepath.Join(dir, "ingest-"+strconv.Itoa(conns))
 		if err := os.Mkdir(sub, 0o700); err != nil {
@@ -55,7 +55,7 @@ func ingest(o options, dir, bin string) error {
 		if err := a.Start(); err != nil {
 			return err
 		}
-		err = pair(o, a, addr, conns)
+		err = pair(o, a, peer, addr, conns)
 		a.Kill()
 		if err != nil {
 			return err
@@ -64,15 +64,15 @@ func ingest(o options, dir, bin string) error {
 	return nil
 }
 
-func pair(o options, a *load.Acuse, yardstick string, conns int) error {
-	var ratios, ours, theirs, p50, p99, base []float64
+func pair(o options, a *load.Acuse, peer *exec.Cmd, yardstick string, conns int) error {
+	var ratios, ours, theirs, p50, p99, base, cpu, baseCPU []float64
 	for round := range o.rounds {
 		run := fmt.Sprintf("b%d", round)
-		y, err := measure(yardstick, run, conns, o.round)
+		y, err := measure(yardstick, peer.Process.Pid, run, conns, o.round)
 		if err != nil {
 			return err
 		}
-		s, err := measure(a.Public, run, conns, o.round)
+		s, err := measure(a.Public, a.PID(), run, conns, o.round)
 		if err != nil {
 			return err
 		}
@@ -81,11 +81,12 @@ func pair(o options, a *load.Acuse, yardstick string, conns int) error {
 		}
 		ratios = append(ratios, s.perSecond/y.perSecond)
 		ours, theirs = append(ours, s.perSecond), append(theirs, y.perSecond)
+		cpu, baseCPU = append(cpu, float64(s.cpu)), append(baseCPU, float64(y.cpu))
 		p50, p99, base = append(p50, float64(s.p50)), append(p99, float64(s.p99)), append(base, float64(y.p50))
 	}
 	now, peak := resident(a.PID())
-	fmt.Printf("%11d  %.3f  %7.0f  %11.0f  %-11v  %-11v  %-13v  %-8s  %s\n", conns, median(ratios), median(ours), median(theirs),
-		round(median(p50)), round(median(p99)), round(median(base)), now, peak)
+	fmt.Printf("%11d  %.3f  %7.0f  %11.0f  %-11v  %-11v  %-13v  %-20v  %-9v  %-8s  %s\n", conns, median(ratios), median(ours), median(theirs),
+		round(median(p50)), round(median(p99)), round(median(base)), micros(median(cpu)), micros(median(baseCPU)), now, peak)
 	return nil
 }
 
@@ -114,12 +115,12 @@ func endToEnd(o options, dir, bin string) error {
 		return err
 	}
 	defer a.Kill()
-	y, err := measure(yardstick, "y", 64, o.e2e/2)
+	y, err := measure(yardstick, peer.Process.Pid, "y", 64, o.e2e/2)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	s, err := measure(a.Public, "e", 64, o.e2e)
+	s, err := measure(a.Public, a.PID(), "e", 64, o.e2e)
 	if err != nil {
 		return err
 	}
@@ -201,5 +202,7 @@ func stop(cmd *exec.Cmd) {
 	cmd.Process.Kill()
 	cmd.Wait()
 }
+
+func micros(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
 
 func round(ns float64) time.Duration { return time.Duration(ns).Round(10 * time.Microsecond) }
