@@ -140,21 +140,42 @@ func jsonPathFilter(arg string) (filter, error) {
 // the parser recurses, and a megabyte of brackets must not take the stack.
 func soundJSON(s string) bool {
 	const maxDepth = 512
-	depth, inText := 0, false
+	depth := 0
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
+		switch s[i] {
+		case '"':
+			n := textEnd(s[i+1:])
+			if n < 0 {
+				return false
+			}
+			i += 1 + n
+		case '{', '[':
 			if depth++; depth > maxDepth {
 				return false
 			}
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
 		}
 	}
 	return gjson.Valid(s)
+}
+
+// textEnd is where the JSON text ends that s goes on with: the index of its closing
+// quote, or -1.
+func textEnd(s string) int {
+	for at := 0; ; {
+		n := strings.IndexByte(s[at:], '"')
+		if n < 0 {
+			return -1
+		}
+		n += at
+		escapes := 0
+		for n-escapes > at && s[n-escapes-1] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return n
+		}
+		at = n + 1
+	}
 }
