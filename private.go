@@ -31,7 +31,7 @@ func (s *server) machinesAndPages() http.Handler {
 	}
 	ready, figures := web.Ready(monitor), s.forMonitors(web.Metrics(monitor))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		base := strings.TrimSuffix("/"+strings.Trim(s.live.Load().cfg.BasePath, "/"), "/")
+		base := s.base()
 		switch path := strings.TrimPrefix(r.URL.Path, base); {
 		case path == "/readyz":
 			ready.ServeHTTP(w, r)
@@ -53,9 +53,16 @@ func (s *server) guarded() http.Handler {
 	})
 }
 
-// asOwner lets whoever reached the socket act as the owner: the file's mode is the check.
-func asOwner(next http.Handler) http.Handler {
+// base is the path that a proxy serves the dashboard under: "" or "/acuse".
+func (s *server) base() string {
+	return strings.TrimSuffix("/"+strings.Trim(s.live.Load().cfg.BasePath, "/"), "/")
+}
+
+// asOwner lets whoever reached the socket act as the owner: the file's mode is the
+// check. No proxy stands before the socket, so its paths lack the base.
+func (s *server) asOwner(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = s.base() + r.URL.Path
 		next.ServeHTTP(w, r.WithContext(access.WithGrant(r.Context(), access.Owner)))
 	})
 }

@@ -121,10 +121,7 @@ func (s *server) firstOwner(ctx context.Context, cfg *config.Config) error {
 func (s *server) welcome(ctx context.Context, o cli.ServeOptions) {
 	w := welcomeWords[o.Language]
 	_, port, _ := net.SplitHostPort(s.publicAddr.String())
-	dir, err := filepath.Abs(o.Config.DataDir)
-	if err != nil {
-		dir = o.Config.DataDir
-	}
+	dir := absolute(o.Config.DataDir)
 	fmt.Fprintf(o.Stdout, w.data+"\n", dir)
 	in := "http://HOST:" + port + "/in/NAME"
 	if o.Config.PublicURL != "" {

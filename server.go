@@ -113,7 +113,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	}
 	s.public = web.NewServer(web.ServerOptions{Handler: s.edge, Log: log})
 	s.private = privateServer(s.guarded(), log)
-	s.socket = privateServer(asOwner(s.machinesAndPages()), log)
+	s.socket = privateServer(s.asOwner(s.machinesAndPages()), log)
 	return s, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -31,7 +32,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Health:       s.store.Health,
 		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
 		Info: admin.Info{
-			Name: cfg.Name, Version: version, Commit: commit(), DataDir: cfg.DataDir, StartedAt: s.started,
+			Name: cfg.Name, Version: version, Commit: commit(), DataDir: absolute(cfg.DataDir), StartedAt: s.started,
 		},
 		BasePath: cfg.BasePath,
 		Language: cfg.Language,
@@ -72,6 +73,14 @@ func (s *server) setupLink(ctx context.Context) (string, time.Time, error) {
 		cfg.Admin.Listen = s.privateAddr.String()
 	}
 	return dashboardURL(&cfg) + "/setup?t=" + url.QueryEscape(token), expires, nil
+}
+
+// absolute is a path that means the same in every folder.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // disk is the room on the volume of a folder, in bytes.
