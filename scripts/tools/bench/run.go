@@ -30,6 +30,9 @@ func run(o options) error {
 	if err := ingest(o, dir, bin); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
+	if o.e2e <= 0 {
+		return nil
+	}
 	return endToEnd(o, dir, bin)
 }
 
