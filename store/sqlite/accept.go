@@ -5,40 +5,22 @@ import (
 	"fmt"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // Accept writes one request; see store.Inbox.
 func (d *DB) Accept(ctx context.Context, a store.Arrival) ([]store.Outcome, error) {
-	if err := check(a); err != nil {
+	if err := engine.Check(&a); err != nil {
 		return nil, fmt.Errorf("accept %s: %w", a.Source, err)
 	}
-	if d.space.low() {
-		return nil, fmt.Errorf("accept %s: %w: %d bytes are free on the volume, the floor is %d", a.Source, store.ErrUnavailable, d.space.now(), d.space.minFree)
+	if d.space.Low() {
+		return nil, fmt.Errorf("accept %s: %w: %d bytes are free on the volume, the floor is %d", a.Source, store.ErrUnavailable, d.space.Now(), d.space.MinFree)
 	}
 	w := &write{arrival: &a}
 	if err := d.submit(ctx, w, len(a.Body)+len(a.Header)+512); err != nil {
 		return nil, fmt.Errorf("accept %s: %w", a.Source, err)
 	}
 	return w.outcomes, nil
-}
-
-// check refuses what no engine could keep in a meaningful way. The rest is refused by
-// the tables' constraints.
-func check(a store.Arrival) error {
-	if a.Source == "" || len(a.Events) == 0 {
-		return fmt.Errorf("%w: no source or no event", store.ErrRefused)
-	}
-	for _, e := range a.Events {
-		if e.ID == "" && e.Quarantine == "" {
-			return fmt.Errorf("%w: an event without an id is quarantined, with a reason", store.ErrRefused)
-		}
-		for _, j := range e.Jobs {
-			if j.Destination == "" || (j.State != store.Queued && j.State != store.Filtered) {
-				return fmt.Errorf("%w: a job needs a destination and is queued or filtered", store.ErrRefused)
-			}
-		}
-	}
-	return nil
 }
 
 // item is one event of a batch on its way into the tables.
@@ -110,7 +92,7 @@ func (w *writer) accepted(it *item) error {
 		return err
 	case it.event.Quarantine != "":
 		out.Kind = store.Quarantined
-		w.pending.moves = append(w.pending.moves, move{n: 1})
+		w.pending.moves = append(w.pending.moves, engine.Move{N: 1})
 	}
 	w.pending.newest = ms(it.w.arrival.ReceivedAt)
 	w.remember(it)

@@ -78,7 +78,7 @@ func TestP1FullDiskAnswersUnavailableAndKeepsNothing(t *testing.T) {
 		if _, err := db.Accept(t.Context(), big(fmt.Sprint(i))); !isErr(err, store.ErrUnavailable) {
 			t.Fatalf("accept on a full disk: %v", err)
 		}
-		db.space.forget()
+		db.space.Forget()
 	}
 	if h := db.Health(); h.Writable || h.Err == "" {
 		t.Errorf("health while full: %+v", h)
@@ -90,7 +90,7 @@ func TestP1FullDiskAnswersUnavailableAndKeepsNothing(t *testing.T) {
 		t.Errorf("settle on a full disk: %v", err)
 	}
 	full(t, db, false)
-	db.space.forget()
+	db.space.Forget()
 	if id := accept(t, db, big("0")); id != 2 {
 		t.Errorf("number %d after the full disk, want 2: nothing was kept, no key is burned", id)
 	}
@@ -106,7 +106,7 @@ func TestFullDiskGivesUpTheReserveForSettles(t *testing.T) {
 	t.Parallel()
 	db := opened(t, t.TempDir(), Options{})
 	accept(t, db, arrival("s", "first", "app"))
-	if _, err := os.Stat(db.space.file); err != nil {
+	if _, err := os.Stat(db.space.File); err != nil {
 		t.Fatal(err)
 	}
 	full(t, db, true)
@@ -125,13 +125,13 @@ func TestFullDiskGivesUpTheReserveForSettles(t *testing.T) {
 	if !isErr(acceptErr, store.ErrUnavailable) || putErr != nil {
 		t.Errorf("accept: %v; setting: %v", acceptErr, putErr)
 	}
-	if _, err := os.Stat(db.space.file); !isErr(err, os.ErrNotExist) {
+	if _, err := os.Stat(db.space.File); !isErr(err, os.ErrNotExist) {
 		t.Errorf("the reserve is still there: %v", err)
 	}
 	full(t, db, false)
-	db.space.forget()
+	db.space.Forget()
 	accept(t, db, big("big"))
-	if _, err := os.Stat(db.space.file); err != nil {
+	if _, err := os.Stat(db.space.File); err != nil {
 		t.Errorf("the reserve was not made again: %v", err)
 	}
 }
@@ -258,11 +258,4 @@ func TestRefusedWriteFailsAlone(t *testing.T) {
 	if problems, err := db.Check(t.Context(), true); err != nil || len(problems) > 0 {
 		t.Errorf("check: %q %v", problems, err)
 	}
-}
-
-// forget makes the next looks fresh ones.
-func (s *space) forget() {
-	s.mu.Lock()
-	s.checked, s.tried = time.Time{}, time.Time{}
-	s.mu.Unlock()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // sortRows is up to how many queued jobs of all a page of queued deliveries sorts
@@ -37,15 +38,10 @@ func (d *DB) query(f store.DeliveryFilter, up bool) *query {
 }
 
 // queued is how many jobs are queued, of one destination or all.
-func (d *DB) queued(destination string) (n int64) {
+func (d *DB) queued(destination string) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for name, l := range d.tally.lanes {
-		if destination == "" || name == destination {
-			n += l.queued
-		}
-	}
-	return n
+	return d.tally.Queued(destination)
 }
 
 func (q *query) choose(f store.DeliveryFilter, queued int64) {
@@ -128,9 +124,9 @@ func (q *query) state(s store.DeliveryState) {
 	}
 	q.and("d.hold <> 1")
 	var worse []string
-	for _, w := range worst {
-		number := strconv.Itoa(int(w.job))
-		if w.state != s {
+	for _, w := range engine.Worst {
+		number := strconv.Itoa(int(w.Job))
+		if w.State != s {
 			worse = append(worse, number)
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 
 // Health is a snapshot; it waits for no write.
 func (d *DB) Health() store.Health {
-	h := store.Health{Engine: "sqlite", Schema: d.schema, Free: d.space.now(), Queued: d.committer.Waiting()}
+	h := store.Health{Engine: "sqlite", Schema: d.schema, Free: d.space.Now(), Queued: d.committer.Waiting()}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if st, err := os.Stat(d.path + suffix); err == nil {
 			h.Bytes += st.Size()
@@ -17,7 +17,7 @@ func (d *DB) Health() store.Health {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h.Commits, h.Writes = d.counts.commits, d.counts.writes
-	h.Writable = d.broken == nil && h.Free >= d.space.minFree
+	h.Writable = d.broken == nil && h.Free >= d.space.MinFree
 	switch {
 	case d.broken != nil:
 		h.Err = d.broken.Error()

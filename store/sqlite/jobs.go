@@ -139,7 +139,7 @@ func (w *writer) leaseOne(j dueJob, destination int64, q store.LeaseQuery) (stor
 		Attempt: int(j.attempts + 1), Spent: int(j.spent + 1), Resend: j.resend != 0, Passthrough: j.passthrough != 0,
 	}
 	var ok bool
-	if l.Delivery, l.Payload, ok = w.cache.get(j.delivery); !ok {
+	if l.Delivery, l.Payload, ok = w.cache.Get(j.delivery); !ok {
 		l.Delivery.ID = j.delivery
 	}
 	return l, nil

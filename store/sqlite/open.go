@@ -18,6 +18,7 @@ import (
 	sqlite "modernc.org/sqlite"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // The limits of what waits for one transaction: more gets store.ErrBusy.
@@ -40,7 +41,7 @@ type DB struct {
 	dir, path string
 	log       *slog.Logger
 	lock      *os.File
-	space     *space
+	space     *engine.Space
 	committer *store.Committer[*write]
 	read      *sql.DB
 	hot       struct{ payload, nextDue, nextDeadline *sql.Stmt } // on read: asked for every lease
@@ -53,7 +54,7 @@ type DB struct {
 	gone     atomic.Bool // Close was called
 
 	mu     sync.Mutex // guards what follows; held for moments only
-	tally  tally
+	tally  engine.Tally
 	broken error     // last write error while commits fail
 	logged time.Time // when it was logged last
 	counts struct{ commits, writes uint64 }
@@ -72,7 +73,7 @@ func Open(ctx context.Context, dir string, o Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
-	lock, err := takeLock(filepath.Join(dir, "acuse.lock"))
+	lock, err := engine.Lock(filepath.Join(dir, "acuse.lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +94,9 @@ func (d *DB) open(ctx context.Context, o Options) error {
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
 		return err
 	}
-	d.space = newSpace(d.dir, o.MinFree)
+	d.space = engine.NewSpace(d.dir, o.MinFree)
 	err := d.load(ctx)
-	if d.isFull(err) && d.space.giveUp() { // a full disk must not keep us from starting
+	if d.isFull(err) && d.space.GiveUp() { // a full disk must not keep us from starting
 		d.w.recover()
 		err = d.load(ctx)
 	}
@@ -105,7 +106,7 @@ func (d *DB) open(ctx context.Context, o Options) error {
 	if err := d.openReaders(ctx); err != nil {
 		return err
 	}
-	d.space.reserve()
+	d.space.Reserve()
 	d.committer = store.NewCommitter(maxWaiting, maxWaitingBytes, d.commit)
 	problems, err := d.Check(ctx, false)
 	for _, p := range problems {
@@ -148,7 +149,7 @@ func (d *DB) release() error {
 	if d.w != nil && d.w.conn != nil {
 		errs = append(errs, d.w.conn.close())
 	}
-	return errors.Join(append(errs, dropLock(d.lock))...)
+	return errors.Join(append(errs, engine.Unlock(d.lock))...)
 }
 
 // touch makes the file with its owner's rights only; SQLite gives the journal the same.
@@ -164,7 +165,7 @@ func touch(path string) error {
 }
 
 // layout counts only before the first table, and costs a write after it.
-var layout = []string{"PRAGMA page_size = 8192", "PRAGMA auto_vacuum = INCREMENTAL"}
+var layout = []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), "PRAGMA auto_vacuum = INCREMENTAL"}
 
 // connectWriter opens the writer's connection.
 func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
@@ -190,7 +191,7 @@ func (d *DB) pragmas() []string {
 	p := []string{
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
-		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", d.space.checkpointPages()),
+		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages(d.space.Total)),
 		"PRAGMA journal_size_limit = 33554432", // after a burst the journal file shrinks to 32 MiB
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA trusted_schema = OFF",
@@ -199,6 +200,17 @@ func (d *DB) pragmas() []string {
 		p = append(p, "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 	}
 	return p
+}
+
+const pageSize = 8192
+
+// checkpointPages is how long the journal grows before a commit copies it back: 8 MB,
+// less on a tiny volume, where the journal must not be what fills it.
+func checkpointPages(volume int64) int64 {
+	if volume == 0 {
+		return 1000
+	}
+	return max(16, min(1000, volume/32/pageSize))
 }
 
 // openReaders opens the pool that pages and the API read from. It cannot write.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 const selectQuarantined = `SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 1 AND id > ?
@@ -78,7 +79,7 @@ func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.
 	if err := list.flush(); err != nil {
 		return out, err
 	}
-	w.pending.moves = append(w.pending.moves, move{n: -1})
+	w.pending.moves = append(w.pending.moves, engine.Move{N: -1})
 	return out, w.audit(store.AuditEntry{At: at, By: by, Act: "release", Delivery: delivery, Reason: reason})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // Everything is read out before a method returns: no read transaction is open while a
@@ -53,40 +54,6 @@ func scanJob(s scanner) (j store.Job, err error) {
 		j.LeaseOwner = ""
 	}
 	return j, err
-}
-
-// worst is the order in which a delivery shows its jobs' states.
-var worst = []struct {
-	job   store.JobState
-	state store.DeliveryState
-}{
-
-	{store.Dead, store.StateDead},
-	{store.Leased, store.StateLeased},
-	{store.Queued, store.StateQueued},
-	{store.Cancelled, store.StateCancelled},
-	{store.Superseded, store.StateSuperseded},
-	{store.Filtered, store.StateFiltered},
-	{store.Delivered, store.StateDelivered},
-}
-
-// state is the worst of the delivery's jobs. Without a job nothing is delivered: it
-// shows as filtered, or cancelled when it was released onto a claimed key.
-func (r *deliveryRow) state() store.DeliveryState {
-	if r.hold == holdQuarantined {
-		return store.StateQuarantined
-	}
-	for _, w := range worst {
-		for _, j := range r.Jobs {
-			if j.State == w.job {
-				return w.state
-			}
-		}
-	}
-	if r.DuplicateOf != 0 {
-		return store.StateCancelled
-	}
-	return store.StateFiltered
 }
 
 // view runs f in a read transaction: what f reads belongs together.
@@ -150,7 +117,7 @@ func deliveries(ctx context.Context, tx *sql.Tx, ids []int64) ([]store.Delivery,
 	out := make([]store.Delivery, 0, len(ids))
 	for _, id := range ids {
 		if r := byID[id]; r != nil {
-			r.State = r.state()
+			r.State = engine.State(&r.Delivery, r.hold == holdQuarantined)
 			out = append(out, r.Delivery)
 		}
 	}

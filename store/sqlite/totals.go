@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // NextDue is the earliest due time of a lane; see store.Jobs.
@@ -35,31 +36,11 @@ func (d *DB) earliest(ctx context.Context, stmt *sql.Stmt, args ...any) (time.Ti
 // Totals counts what waits; see store.Archive.
 func (d *DB) Totals(ctx context.Context) (store.Totals, error) {
 	d.mu.Lock()
-	t := store.Totals{
-		Quarantined: d.tally.quarantined, Newest: instant(d.tally.newest), Deliveries: d.tally.deliveries,
-		ByDestination: make(map[string]store.LaneTotals, len(d.tally.lanes)),
-	}
-	for name, l := range d.tally.lanes {
-		t.ByDestination[name] = store.LaneTotals{Queued: l.queued, Leased: l.leased, Dead: l.dead}
-		t.Queued, t.Leased, t.Dead = t.Queued+l.queued, t.Leased+l.leased, t.Dead+l.dead
-	}
+	t := d.tally.Totals()
 	d.mu.Unlock()
-	for name, l := range t.ByDestination {
-		if l.Queued == 0 {
-			continue
-		}
-		due, ok, err := d.NextDue(ctx, name)
-		if err != nil {
-			return store.Totals{}, err
-		}
-		if !ok {
-			continue
-		}
-		l.OldestDue = due
-		t.ByDestination[name] = l
-		if t.OldestDue.IsZero() || due.Before(t.OldestDue) {
-			t.OldestDue = due
-		}
+	err := engine.AddDue(&t, func(destination string) (time.Time, bool, error) { return d.NextDue(ctx, destination) })
+	if err != nil {
+		return store.Totals{}, err
 	}
 	return t, nil
 }

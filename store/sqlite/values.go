@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"time"
+
+	"acuse/store/engine"
 )
 
 func flag(b bool) int64 {
@@ -19,20 +21,8 @@ func blob(b []byte) []byte {
 	return b
 }
 
-// ms is t in unix milliseconds; 0 for the zero time.
-func ms(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
+func ms(t time.Time) int64 { return engine.Milli(t) }
 
-// instant reads what ms wrote.
-func instant(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(n).UTC()
-}
+func instant(n int64) time.Time { return engine.Instant(n) }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -10,6 +10,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // write is one thing to commit: an arrival, or a function for everything else. The
@@ -50,8 +51,8 @@ func (d *DB) commit(batch []*write) {
 		err = d.transact(batch, true)
 	}
 	if d.isFull(err) {
-		d.space.full()
-		if rest := withoutArrivals(batch, err); len(rest) > 0 && d.space.giveUp() {
+		d.space.Full()
+		if rest := withoutArrivals(batch, err); len(rest) > 0 && d.space.GiveUp() {
 			batch, err = rest, d.transact(rest, true)
 		}
 	}
@@ -82,7 +83,7 @@ func (d *DB) transact(batch []*write, alone bool) error {
 		w.rollback()
 		return err
 	}
-	d.space.used(size(batch))
+	d.space.Used(size(batch))
 	d.mu.Lock()
 	w.publish(&d.tally)
 	d.counts.commits++
@@ -199,7 +200,7 @@ func (d *DB) note(err error, writes int) {
 		d.log.Info("commits work again")
 	}
 	if err == nil {
-		d.space.restock()
+		d.space.Restock()
 	}
 }
 
@@ -235,7 +236,7 @@ func (d *DB) isFull(err error) bool {
 	case lib.SQLITE_FULL:
 		return true
 	case lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN:
-		free, _ := statfs(d.dir)
+		free, _ := engine.Free(d.dir)
 		return free < 1<<20
 	}
 	return false

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"acuse/store/engine"
 	"context"
 )
 
@@ -14,7 +15,7 @@ type writer struct {
 	names   map[string]int64
 	byID    map[int64]string
 	leasing map[int64]bool // destinations that were leased from since start
-	cache   cache
+	cache   engine.Cache
 	pending pending
 }
 
@@ -25,8 +26,8 @@ type numbers struct{ delivery, job, attempt, name int64 }
 type pending struct {
 	before  numbers
 	names   []string
-	moves   []move
-	accepts []cached
+	moves   []engine.Move
+	accepts []engine.Cached
 	newest  int64 // received_at of the newest delivery, unix milliseconds; 0: none is new
 }
 
@@ -56,7 +57,7 @@ func (w *writer) connected() (err error) {
 }
 
 // load reads what the writer keeps in memory: names, the next numbers, the tally.
-func (w *writer) load(t *tally) error {
+func (w *writer) load(t *engine.Tally) error {
 	if err := w.query("SELECT id, name FROM names", func(r []val) error {
 		w.names[r[1].(string)], w.byID[r[0].(int64)] = r[0].(int64), r[1].(string)
 		return nil
@@ -75,7 +76,7 @@ func (w *writer) load(t *tally) error {
 		}
 		*n = last + 1
 	}
-	return t.load(w)
+	return w.count(t)
 }
 
 func (w *writer) begin() error {
@@ -124,16 +125,16 @@ func (w *writer) restore(m pendingMark) {
 }
 
 // publish makes the committed changes visible; the caller holds the tally's lock.
-func (w *writer) publish(t *tally) {
+func (w *writer) publish(t *engine.Tally) {
 	for _, m := range w.pending.moves {
-		t.move(m)
+		t.Move(m)
 	}
-	t.deliveries = w.numbers.delivery - 1
+	t.Deliveries = w.numbers.delivery - 1
 	if w.pending.newest != 0 {
-		t.newest = w.pending.newest
+		t.Newest = w.pending.newest
 	}
 	for _, c := range w.pending.accepts {
-		w.cache.put(c)
+		w.cache.Put(c)
 	}
 }
 

@@ -1,4 +1,4 @@
-package sqlite
+package engine
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"acuse/store"
 )
 
-// takeLock takes the data folder for this process. The kernel lets go of it when the
+// Lock takes the data folder for this process. The kernel lets go of it when the
 // process ends, however it ends.
-func takeLock(path string) (*os.File, error) {
+func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data folder: %w", err)
@@ -32,9 +32,9 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// dropLock lets the folder go. The unlock is explicit: a process just being started
+// Unlock lets the folder go. The unlock is explicit: a process just being started
 // elsewhere in this one holds a copy of the descriptor for a moment, and with it the lock.
-func dropLock(f *os.File) error {
+func Unlock(f *os.File) error {
 	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
