@@ -52,6 +52,7 @@ type Store interface {
 	Rejections
 	Notices
 	Accounts
+	Clock
 
 	// Check looks for damage: structure, orphans, keys without a delivery. A
 	// bounded check of the newest 1 000 deliveries when full is false. It returns
