@@ -108,9 +108,8 @@ func (c *Catalogue) Judge(v Vector, providerName string) (diffs []string) {
 	if !ok {
 		return []string{fmt.Sprintf("no provider %q", providerName)}
 	}
-	_, open := p.auth.(nonePlan)
 	ch, err := p.Compile(Settings{Secrets: v.Secrets, Params: v.Params, Auth: v.Auth, Waiting: len(v.Secrets) == 0,
-		Unsigned: open && len(v.Auth) == 0})
+		Unsigned: p.unsigned() && len(v.Auth) == 0})
 	if err != nil {
 		return []string{"compile: " + err.Error()}
 	}

@@ -65,3 +65,9 @@ func secretHelp(a *authFile) (label, where, per string) {
 	}
 	return label, where, per
 }
+
+// unsigned tells whether the file asks for no authentication at all.
+func (p *Provider) unsigned() bool {
+	_, open := p.auth.(nonePlan)
+	return open
+}
