@@ -126,12 +126,13 @@ func TestLeasesOfAStoppedConsumer(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(in, "go on\n"); err != nil { // read once it may run again
-		t.Fatal(err)
-	}
 	other := p.lease("agent", 60)
 	if other.EventID != "evt_1" || other.Attempt != 2 || other.Key != "stripe:evt_1:agent" {
 		t.Fatalf("the other worker got %+v", other)
+	}
+	// Only now: a signal may come later than what is written after it.
+	if _, err := io.WriteString(in, "go on\n"); err != nil {
+		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
