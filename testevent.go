@@ -41,7 +41,7 @@ func (s *server) test(ctx context.Context, r admin.TestRequest, emit func(admin.
 		return fmt.Errorf("no source %q", r.Source)
 	}
 	begin := time.Now()
-	req, id, err := src.sample(r.Type, begin)
+	req, err := src.sample(r.Type, begin)
 	if err != nil {
 		return err
 	}
@@ -50,14 +50,28 @@ func (s *server) test(ctx context.Context, r admin.TestRequest, emit func(admin.
 	if r.Deliver {
 		to = src.cfg.DeliverTo
 	}
-	s.edge.Announce(src.name, id, to)
+	s.edge.AnnounceRequest(src.name, req.Body, to)
 	begin = time.Now()
-	delivery, text, err := s.post(ctx, req)
+	deliveries, text, err := s.post(ctx, req)
 	if err != nil {
 		return err
 	}
-	step(emit, "accepted", begin, fmt.Sprintf("#%d, %s", delivery, text))
-	return s.follow(ctx, delivery, r.Deliver, emit)
+	step(emit, "accepted", begin, numbers(deliveries)+", "+text)
+	for _, d := range deliveries {
+		if err := s.follow(ctx, d, r.Deliver, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers writes deliveries as people see them: "#7, #8".
+func numbers(deliveries []int64) string {
+	out := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		out[i] = fmt.Sprintf("#%d", d)
+	}
+	return strings.Join(out, ", ")
 }
 
 func step(emit func(admin.TestStep), name string, begin time.Time, text string) {
@@ -72,75 +86,86 @@ func signedText(src *source) string {
 	return fmt.Sprintf("with secret 1 of %d", n)
 }
 
-// sample is a signed test event of the source and the id under which it is kept.
-func (src *source) sample(typ string, now time.Time) (*provider.Request, string, error) {
+// sample is a signed test event of the source.
+func (src *source) sample(typ string, now time.Time) (*provider.Request, error) {
 	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(now.UnixMicro())))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	req := &provider.Request{
 		Method: sample.Method, Target: "/in/" + src.name, URL: src.publicURL, Header: sample.Header, Body: sample.Body,
 	}
+	if sample.Query != "" {
+		req.Target += "?" + sample.Query
+		if req.URL != "" {
+			req.URL += "?" + sample.Query
+		}
+	}
 	if src.checker.CanSign() {
 		if err := src.checker.Sign(req, 1, now); err != nil {
-			return nil, "", fmt.Errorf("sign the test event: %w", err)
+			return nil, fmt.Errorf("sign the test event: %w", err)
 		}
 	} else if !src.cfg.Unsigned {
-		return nil, "", errors.New("events of this provider are signed with a key that only the provider has: they cannot be simulated")
+		return nil, errors.New("events of this provider are signed with a key that only the provider has: they cannot be simulated")
 	}
 	res, err := src.checker.Receive(req, now)
-	if err != nil {
-		return nil, "", fmt.Errorf("the test event would be refused: %w", err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the test event would be refused: %w", err)
+	case len(res.Events) == 0 || res.Quarantine != "":
+		return nil, errors.New("this source cannot tell which event a sample is")
 	}
-	if len(res.Events) == 0 || res.Events[0].ID == "" {
-		return nil, "", errors.New("this source cannot tell which event a sample is")
-	}
-	return req, res.Events[0].ID, nil
+	return req, nil
 }
 
 // post sends the request to the public listener of this process.
-func (s *server) post(ctx context.Context, r *provider.Request) (delivery int64, text string, err error) {
+func (s *server) post(ctx context.Context, r *provider.Request) (deliveries []int64, text string, err error) {
 	url := "http://" + shownAddress(s.publicAddr.String()) + r.Target
 	req, err := http.NewRequestWithContext(ctx, r.Method, url, bytes.NewReader(r.Body))
 	if err != nil {
-		return 0, "", err
+		return nil, "", err
 	}
 	req.Header = r.Header
 	res, err := s.client.Do(req)
 	if err != nil {
-		return 0, "", fmt.Errorf("the public listener does not answer: %w", err)
+		return nil, "", fmt.Errorf("the public listener does not answer: %w", err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	if err != nil {
-		return 0, "", err
+		return nil, "", err
 	}
 	var answer struct {
 		Delivery int64 `json:"delivery"`
 	}
 	if res.StatusCode/100 != 2 {
-		return 0, "", fmt.Errorf("answered %s: %s", res.Status, body)
+		return nil, "", fmt.Errorf("answered %s: %s", res.Status, body)
 	}
-	if json.Unmarshal(body, &answer) != nil || answer.Delivery == 0 {
-		// the provider wants an answer of its own: ask the archive
-		answer.Delivery, err = s.newest(ctx, r)
+	if json.Unmarshal(body, &answer) == nil && answer.Delivery > 0 {
+		deliveries = []int64{answer.Delivery}
+	} else { // several, or the provider wants an answer of its own: ask the archive
+		deliveries, err = s.made(ctx, r)
 	}
-	return answer.Delivery, fmt.Sprintf("answered %d", res.StatusCode), err
+	return deliveries, fmt.Sprintf("answered %d", res.StatusCode), err
 }
 
-// newest finds a delivery whose number the answer did not tell.
-func (s *server) newest(ctx context.Context, r *provider.Request) (int64, error) {
-	list, _, err := s.store.Deliveries(ctx, store.DeliveryFilter{Source: strings.TrimPrefix(r.Target, "/in/"), Limit: 20})
+// made finds the deliveries of a request, oldest first.
+func (s *server) made(ctx context.Context, r *provider.Request) (deliveries []int64, err error) {
+	source, _, _ := strings.Cut(strings.TrimPrefix(r.Target, "/in/"), "?")
+	list, _, err := s.store.Deliveries(ctx, store.DeliveryFilter{Source: source, Limit: 20})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for _, d := range list {
+	for _, d := range slices.Backward(list) {
 		p, err := s.store.Payload(ctx, d.ID)
 		if err == nil && bytes.Equal(p.Body, r.Body) {
-			return d.ID, nil
+			deliveries = append(deliveries, d.ID)
 		}
 	}
-	return 0, errors.New("the event is not in the archive")
+	if len(deliveries) == 0 {
+		return nil, errors.New("the event is not in the archive")
+	}
+	return deliveries, nil
 }
 
 // follow tells what becomes of the delivery's jobs.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/sha256"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,12 @@ type announced struct {
 	list map[eventKey]announcement
 }
 
-type eventKey struct{ source, event string }
+// eventKey names what is announced: an event by its id, or a whole request by the
+// digest of its body, where the id is not known before or there are several.
+type eventKey struct {
+	source, event string
+	request       [sha256.Size]byte
+}
 
 type announcement struct {
 	destinations []string
@@ -44,7 +50,7 @@ func (a *announced) add(k eventKey, destinations []string, now time.Time) {
 
 // take finds and removes the announcement of an event.
 func (a *announced) take(k eventKey, now time.Time) (destinations []string, ok bool) {
-	if a.count.Load() == 0 {
+	if !a.waiting() {
 		return nil, false
 	}
 	a.mu.Lock()
@@ -57,3 +63,6 @@ func (a *announced) take(k eventKey, now time.Time) (destinations []string, ok b
 	a.count.Store(int32(len(a.list)))
 	return v.destinations, !now.After(v.until)
 }
+
+// waiting is true while anything is announced.
+func (a *announced) waiting() bool { return a.count.Load() > 0 }

@@ -31,11 +31,18 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 		a.Remote = v.remote.String()
 	}
 	v.lanes = src.lanes
+	whole, ours := []string(nil), false
+	if e.announced.waiting() {
+		whole, ours = e.announced.take(eventKey{source: src.Name, request: sha256.Sum256(v.request.Body)}, v.now)
+	}
 	for i := range v.result.Events {
 		ev := src.event(&v.result.Events[i], v.request.Body)
 		if ev.Quarantine = v.result.Quarantine; ev.Quarantine != "" {
 			ev.ID, ev.Made = "", false
-		} else if to, ok := e.announced.take(eventKey{src.Name, ev.ID}, v.now); ok {
+		} else if to, ok := e.announced.take(eventKey{source: src.Name, event: ev.ID}, v.now); ok || ours {
+			if !ok {
+				to = whole
+			}
 			ev.Test = true
 			ev.Jobs = src.testJobs(ev.ID, to)
 			v.lanes = to

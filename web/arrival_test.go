@@ -184,6 +184,24 @@ func TestAnnouncedTestsGoWhereTheyAreSent(t *testing.T) {
 	})
 }
 
+func TestAnAnnouncedRequestMakesAllItsEventsTests(t *testing.T) {
+	t.Parallel()
+	in := &inbox{}
+	s := signedSource("g")
+	e := newEdge(t, EdgeOptions{Inbox: in}, s)
+	e.AnnounceRequest("g", []byte(`{"batch":1}`), []string{"elsewhere"})
+	postSigned(e, "/in/g", "a", `{"batch":2}`)
+	postSigned(e, "/in/g", "b", `{"batch":1}`)
+	postSigned(e, "/in/g", "c", `{"batch":1}`)
+	all := in.all()
+	if len(all) != 3 || all[0].Events[0].Test || all[2].Events[0].Test {
+		t.Fatalf("another body, or a second request with the same, is a test: %+v", all)
+	}
+	if ours := all[1].Events[0]; !ours.Test || len(ours.Jobs) != 1 || ours.Jobs[0].Key != "g:b:elsewhere" {
+		t.Errorf("the announced one: %+v", ours)
+	}
+}
+
 func TestAnnouncementsAreBounded(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, EdgeOptions{})
@@ -193,7 +211,7 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	if n := len(e.announced.list); n > maxAnnounced {
 		t.Errorf("%d are kept", n)
 	}
-	if _, ok := e.announced.take(eventKey{"g", itoa(2*maxAnnounced - 1)}, time.Now()); !ok {
+	if _, ok := e.announced.take(eventKey{source: "g", event: itoa(2*maxAnnounced - 1)}, time.Now()); !ok {
 		t.Error("the latest is gone")
 	}
 }

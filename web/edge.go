@@ -4,6 +4,7 @@ package web
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -129,7 +130,13 @@ func (e *Edge) SetSources(list []Source) {
 // is marked as one and goes to these destinations instead of the source's own. It is
 // forgotten after ten minutes.
 func (e *Edge) Announce(source, eventID string, destinations []string) {
-	e.announced.add(eventKey{source, eventID}, destinations, e.now())
+	e.announced.add(eventKey{source: source, event: eventID}, destinations, e.now())
+}
+
+// AnnounceRequest says the same of every event in the next request with this body: of a
+// batch, and where the provider sends no id.
+func (e *Edge) AnnounceRequest(source string, body []byte, destinations []string) {
+	e.announced.add(eventKey{source: source, request: sha256.Sum256(body)}, destinations, e.now())
 }
 
 // ClockSet is false while the wall clock lies before the build or the newest event.
