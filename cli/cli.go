@@ -62,12 +62,13 @@ type DemoOptions struct {
 
 // app is one run of the command line.
 type app struct {
-	opt   Options
-	env   map[string]string
-	lang  string
-	words map[string]string
-	color *color.Color
-	tty   bool // stdout is a terminal
+	opt          Options
+	env          map[string]string
+	lang         string
+	ownProviders string // folder of provider files; empty: that of the data folder
+	words        map[string]string
+	color        *color.Color
+	tty          bool // stdout is a terminal
 
 	configFile string
 	dataDir    string

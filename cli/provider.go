@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +22,14 @@ func (a *app) providers() (*provider.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(a.folder(), "providers")
-	if _, err := os.Stat(dir); err != nil {
-		return c, nil
+	dir := a.ownProviders
+	if dir == "" {
+		dir = filepath.Join(a.folder(), "providers")
+		if _, err := os.Stat(dir); err != nil {
+			return c, nil
+		}
+	} else if _, err := os.Stat(dir); err != nil {
+		return nil, &failure{code: exitNotFound, what: dir, why: reason(err)}
 	}
 	own, err := provider.Load(os.DirFS(dir))
 	if err != nil {
@@ -75,76 +79,9 @@ func (a *app) providerCommand() *cobra.Command {
 	test := a.command("test PATH...", "provider.test", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
 		return a.judge(args)
 	})
+	parent.PersistentFlags().StringVar(&a.ownProviders, "providers", "", a.w("flag.providers"))
 	parent.AddCommand(list, show, test)
 	return parent
-}
-
-// facts prints what a person wants to know of a provider.
-func (a *app) facts(p *provider.Provider) error {
-	f := p.Facts()
-	if a.json {
-		weak := append([]provider.Weakness{}, f.Weaknesses...)
-		b, err := json.Marshal(map[string]any{"name": p.Name, "title": p.Title, "schemes": f.Schemes, "places": f.Places, "id": f.ID,
-			"tolerance_seconds": int64(f.Tolerance / time.Second), "attempts": f.Attempts, "horizon_seconds": int64(f.Horizon / time.Second),
-			"dedup_window_seconds": int64(f.Window / time.Second), "weaknesses": weak, "confidence": f.Confidence, "docs": p.Docs()})
-		if err != nil {
-			return err
-		}
-		a.line(b)
-		return nil
-	}
-	none := func(s string) string {
-		if s == "" {
-			return a.w("facts.unknown")
-		}
-		return s
-	}
-	signs := strings.Join(f.Schemes, ", ")
-	if len(f.Places) > 0 {
-		signs += " (" + strings.Join(f.Places, ", ") + ")"
-	}
-	if f.Tolerance > 0 {
-		signs += ", " + a.f("facts.tolerance", a.long(f.Tolerance))
-	}
-	id := strings.Join(f.ID, ", ")
-	if id == "" {
-		id = a.w("facts.no_id")
-	}
-	retries := ""
-	if f.Horizon > 0 {
-		retries = a.long(f.Horizon)
-	}
-	if f.Attempts > 0 {
-		retries = strings.TrimPrefix(retries+", "+a.n("attempts", int(f.Attempts)), ", ")
-	}
-	weak := make([]string, len(f.Weaknesses))
-	for i, w := range f.Weaknesses {
-		weak[i] = a.w("weak." + string(w))
-	}
-	if len(weak) == 0 {
-		weak = []string{a.w("facts.nothing")}
-	}
-	rows := [][]string{{p.Name, p.Title}, {a.w("facts.signs"), none(signs)}, {a.w("facts.id"), id}, {a.w("facts.retries"), none(retries)},
-		{a.w("facts.window"), a.long(f.Window)}, {a.w("facts.weak"), weak[0]}}
-	for _, w := range weak[1:] {
-		rows = append(rows, []string{"", w})
-	}
-	for _, d := range p.Docs() {
-		rows = append(rows, []string{a.w("facts.docs"), d})
-	}
-	a.columns(rows, nil)
-	return nil
-}
-
-// long is a duration in the unit that suits it.
-func (a *app) long(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour && d%(24*time.Hour) == 0:
-		return a.n("days", int(d/(24*time.Hour)))
-	case d >= time.Hour:
-		return a.number(d.Hours(), 1) + " h"
-	}
-	return a.span(d)
 }
 
 // judge runs vector files and ends with the line "N passed, N failed".

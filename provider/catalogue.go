@@ -31,6 +31,7 @@ func Embedded() (*Catalogue, error) {
 		return nil, err
 	}
 	for name, p := range c.byName {
+		p.embedded = true
 		if p.samples, err = readSamples(samples, name); err != nil {
 			return nil, err
 		}
@@ -38,7 +39,7 @@ func Embedded() (*Catalogue, error) {
 	return c, nil
 }
 
-// Load reads every *.json of the folder. An unknown field, kind or filter is an error
+// Load reads every *.json of the folder, and samples from its folder samples/NAME. An unknown field, kind or filter is an error
 // that names file and field; all broken files are reported at once.
 func Load(dir fs.FS) (*Catalogue, error) {
 	names, err := fs.Glob(dir, "*.json")
@@ -53,7 +54,9 @@ func Load(dir fs.FS) (*Catalogue, error) {
 			var p *Provider
 			if p, err = parse(strings.TrimSuffix(path.Base(name), ".json"), b); err == nil {
 				c.byName[p.Name] = p
-				continue
+				if p.samples, err = readSamples(dir, p.Name); err == nil {
+					continue
+				}
 			}
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", name, err))
@@ -93,6 +96,7 @@ type Provider struct {
 	batch    []*batchRule
 	warnings []string
 	samples  map[string]sampleFile // by type
+	embedded bool                  // of the binary, not a user's own
 }
 
 // parse reads one file whose name must be the provider's.

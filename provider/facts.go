@@ -1,8 +1,11 @@
 package provider
 
 import (
+	_ "embed"
+	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,10 +19,25 @@ type Facts struct {
 	Attempts   int64         // tries, the first included; 0: not known
 	Horizon    time.Duration // from the first try to the last; 0: not known
 	Resend     time.Duration // how long after the event a person can send it again there; 0: not known
+	BodyID     bool          // the id is a digest of the body
 	Window     time.Duration // how long acuse remembers the id
+	WindowWhy  WindowReason
 	Weaknesses []Weakness
 	Confidence string // library, docs, spec: what the file was checked against
+	Vectors    int    // recorded requests that the file is tested with; 0: it is not of the binary
 }
+
+//go:embed proof.json
+var proofText []byte
+
+// proof is the number of test vectors of each embedded provider; a test holds it.
+var proof = sync.OnceValue(func() map[string]int {
+	out := map[string]int{}
+	if err := json.Unmarshal(proofText, &out); err != nil {
+		panic("provider: proof.json: " + err.Error()) // it is part of the binary
+	}
+	return out
+})
 
 // Weakness is something that the provider's contract leaves open.
 type Weakness string
@@ -46,7 +64,11 @@ func (p *Provider) Facts() Facts {
 		f.Attempts = *n
 	}
 	bodyID := len(f.ID) > 0 && !slices.ContainsFunc(f.ID, func(t string) bool { return !strings.Contains(t, "{body|sha") })
-	f.Window = p.Window(bodyID, 0)
+	f.BodyID = bodyID
+	f.Window, f.WindowWhy = p.WindowWhy(bodyID, 0)
+	if p.embedded {
+		f.Vectors = proof()[p.Name]
+	}
 	f.add(&p.file.Auth)
 	weak := func(is bool, w Weakness) {
 		if is && !slices.Contains(f.Weaknesses, w) {

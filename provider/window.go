@@ -10,24 +10,53 @@ func (p *Provider) Horizon() time.Duration { return hours(p.file.Retry.HorizonHo
 
 func hours(h float64) time.Duration { return time.Duration(h * float64(time.Hour)) }
 
+// WindowReason says what a dedup window follows from.
+type WindowReason string
+
+// The reasons, each the longest of what counts.
+const (
+	WindowFile    WindowReason = "file"    // the provider repeats on purpose after that time
+	WindowHash    WindowReason = "hash"    // the id is a digest of the body: no longer than retries go on
+	WindowWeek    WindowReason = "week"    // the least there is
+	WindowHorizon WindowReason = "horizon" // 1.5 times as long as the provider retries
+	WindowResend  WindowReason = "resend"  // a day more than a person can send it again there
+	WindowRow     WindowReason = "row"     // as long as the delivery is kept
+	WindowOwn     WindowReason = "own"     // the source's own dedup_window
+)
+
 // Window is how long the dedup key of an event must be remembered, before the source's
 // own setting: the file's own window, or the longest of 7 days, 1.5 times the horizon,
 // a day more than a resend is possible, and row, the life of the delivery's row.
 // bodyHash: the id is a digest of the body, remembered for the horizon only (24 h when
 // that is not known), since the same body may mean something new later.
 func (p *Provider) Window(bodyHash bool, row time.Duration) time.Duration {
+	d, _ := p.WindowWhy(bodyHash, row)
+	return d
+}
+
+// WindowWhy is Window and what it follows from.
+func (p *Provider) WindowWhy(bodyHash bool, row time.Duration) (time.Duration, WindowReason) {
 	const day = 24 * time.Hour
 	if h := p.file.ID.WindowHours; h > 0 {
-		return hours(h)
+		return hours(h), WindowFile
 	}
 	horizon := p.Horizon()
 	if bodyHash {
 		if horizon > 0 {
-			return horizon
+			return horizon, WindowHash
 		}
-		return day
+		return day, WindowHash
 	}
-	return max(7*day, row, horizon*3/2, hours(24*(p.file.Retry.ResendDays+1)))
+	longest, why := 7*day, WindowWeek
+	for _, one := range []struct {
+		d   time.Duration
+		why WindowReason
+	}{{horizon * 3 / 2, WindowHorizon}, {hours(24 * (p.file.Retry.ResendDays + 1)), WindowResend}, {row, WindowRow}} {
+		if one.d > longest {
+			longest, why = one.d, one.why
+		}
+	}
+	return longest, why
 }
 
 // MaxBody is how many bytes the provider may send; 0 is not stated.
