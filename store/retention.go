@@ -8,17 +8,18 @@ import (
 // Retention removes what is old and gives its space back. A loop outside calls it step
 // by step: each call is one transaction, bounded by the work that the caller allows.
 type Retention interface {
-	// Purge does one step of a walk through the deliveries in the order of their
-	// numbers, from above r.After, and then removes old keys, rejections and the like.
+	// Purge does one step: first it removes keys, rejections and the like that are too
+	// old; then it walks through the deliveries in the order of their numbers, from above
+	// r.After.
 	//
-	// A delivery goes, with its jobs, attempts and, when no other delivery shares it, its
-	// payload, if it has no queued or leased job and is not kept as a dead letter: one
-	// with a dead job, or in quarantine, goes only when DeadAge has passed since it died
-	// (came in), whatever the bytes. Of the others go those that came in, and were
-	// settled, at least Age ago; and while the archive takes more than MaxBytes, the
-	// oldest, whatever their age. The walk ends at the first delivery that came in within
-	// Age before Now, unless bytes are to go; one that came in after Now (the clock was
-	// ahead then) it passes over.
+	// A delivery goes with its jobs, its attempts and, when no other delivery shares it, its
+	// payload. One with a queued or leased job stays. One with a dead job, or in
+	// quarantine, stays until it came in at least Age ago and died (came in) at least
+	// DeadAge ago, whatever the bytes. Any other goes when it came in, and its jobs were
+	// settled, at least Age ago; or while the archive takes more than MaxBytes, however
+	// old it is. The walk ends before the first delivery that came in within Age before
+	// Now, unless bytes are to go; it passes over one that came in after Now: the clock
+	// was ahead then.
 	//
 	// A dedup key goes once it has expired and its delivery is gone; none goes while
 	// KeepKeys is set. The numbers of what went are never given out again.
@@ -51,11 +52,10 @@ type PurgeRule struct {
 // Purged is what a step did.
 type Purged struct {
 	Deliveries, Keys, Rejections, Others int
-	Bytes                                int64 // of payloads and answers removed
-	// Next is where the walk goes on; 0: its end was reached.
+	Bytes                                int64 // of payloads removed
+	// Next is the last delivery that the walk passed: the next step goes on after it.
 	Next int64
-	// More says that work is left that the step had no room for. The next step goes on
-	// after Next.
+	// More says that work is left that the step had no room for.
 	More bool
 }
 

@@ -12,6 +12,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // The errors a caller can act on. Engines wrap them; compare with errors.Is.
@@ -53,6 +54,7 @@ type Store interface {
 	Notices
 	Accounts
 	Clock
+	Retention
 
 	// Check looks for damage: structure, orphans, keys without a delivery. A
 	// bounded check of the newest 1 000 deliveries when full is false. It returns
@@ -68,13 +70,15 @@ type Store interface {
 
 // Health is a snapshot of the engine's own state.
 type Health struct {
-	Engine   string // "sqlite", "bbolt"
-	Schema   int    // version of the data file
-	Bytes    int64  // size of the data files, journal included
-	Free     int64  // bytes free on the volume
-	Writable bool   // false while commits fail or free space is under the floor
-	Err      string // the last write error while not Writable; "" otherwise
-	Queued   int    // writes waiting for a commit
-	Commits  uint64 // transactions committed since start
-	Writes   uint64 // writes in those transactions
+	Engine   string        // "sqlite", "bbolt"
+	Schema   int           // version of the data file
+	Bytes    int64         // size of the data files, journal included
+	Free     int64         // bytes free on the volume
+	Journal  int64         // size of the journal alone
+	Writable bool          // false while commits fail or free space is under the floor
+	Err      string        // the last write error while not Writable; "" otherwise
+	Queued   int           // writes waiting for a commit
+	Commits  uint64        // transactions committed since start
+	Writes   uint64        // writes in those transactions
+	Longest  time.Duration // longest transaction since start, its sync included
 }

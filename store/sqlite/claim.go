@@ -82,7 +82,7 @@ func (w *writer) claimOne(it *item) error {
 		return nil
 	}
 	it.id = next
-	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ? WHERE source = ? AND event_id = ?", next, it.expires(), it.source, it.event.ID)
+	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ?, loose = 0 WHERE source = ? AND event_id = ?", next, it.expires(), it.source, it.event.ID)
 	return err
 }
 

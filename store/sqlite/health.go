@@ -12,11 +12,14 @@ func (d *DB) Health() store.Health {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if st, err := os.Stat(d.path + suffix); err == nil {
 			h.Bytes += st.Size()
+			if suffix == "-wal" {
+				h.Journal = st.Size()
+			}
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.Commits, h.Writes = d.counts.commits, d.counts.writes
+	h.Commits, h.Writes, h.Longest = d.counts.commits, d.counts.writes, d.counts.longest
 	h.Writable = d.broken == nil && h.Free >= d.space.MinFree
 	switch {
 	case d.broken != nil:

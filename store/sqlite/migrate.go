@@ -36,8 +36,9 @@ func migrations() ([]string, error) {
 }
 
 // migrate brings the file to the newest version, each step in one transaction with its
-// number: a crash leaves a whole version. It returns the version.
-func migrate(c *conn) (int, error) {
+// number: a crash leaves a whole version. What an older acuse wrote is copied first. It
+// returns the version.
+func migrate(c *conn, path string) (int, error) {
 	list, err := migrations()
 	if err != nil {
 		return 0, err
@@ -51,6 +52,11 @@ func migrate(c *conn) (int, error) {
 	}
 	if err := own(c, version); err != nil {
 		return 0, err
+	}
+	if version > 0 && int(version) < len(list) {
+		if err := copyBefore(c, path, len(list)); err != nil {
+			return 0, err
+		}
 	}
 	for n := int(version) + 1; n <= len(list); n++ {
 		if err := apply(c, n, list[n-1]); err != nil {

@@ -47,7 +47,9 @@ type DB struct {
 	hot       struct{ payload, nextDue, nextDeadline *sql.Stmt } // on read: asked for every lease
 	schema    int
 
-	w *writer // of the committer's goroutine alone
+	w       *writer // of the committer's goroutine alone, as is
+	journal int     // commits, for boundJournal
+	readers readers
 
 	once     sync.Once // of Close
 	closeErr error
@@ -57,7 +59,10 @@ type DB struct {
 	tally  engine.Tally
 	broken error     // last write error while commits fail
 	logged time.Time // when it was logged last
-	counts struct{ commits, writes uint64 }
+	counts struct {
+		commits, writes uint64
+		longest         time.Duration
+	}
 }
 
 var _ store.Store = (*DB)(nil)
@@ -123,7 +128,7 @@ func (d *DB) load(ctx context.Context) (err error) {
 	if err := d.w.connected(); err != nil {
 		return err
 	}
-	if d.schema, err = migrate(d.w.conn); err != nil {
+	if d.schema, err = migrate(d.w.conn, d.path); err != nil {
 		return err
 	}
 	return d.w.load(&d.tally)

@@ -99,7 +99,7 @@ func (w *writer) claimFor(source int64, e store.Event, delivery int64, at time.T
 	if row[1].(int64) > ms(at) {
 		return holder, 0, nil
 	}
-	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ? WHERE source = ? AND event_id = ?", delivery, expires, source, e.ID)
+	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ?, loose = 0 WHERE source = ? AND event_id = ?", delivery, expires, source, e.ID)
 	return delivery, holder, err
 }
 

@@ -56,14 +56,26 @@ func scanJob(s scanner) (j store.Job, err error) {
 	return j, err
 }
 
-// view runs f in a read transaction: what f reads belongs together.
+// view runs f in a read transaction: what f reads belongs together. One that lasts so long
+// that the journal grows too large is ended with store.ErrUnavailable.
 func (d *DB) view(ctx context.Context, f func(tx *sql.Tx) error) error {
+	ctx, done := d.readers.begin(ctx)
+	defer done()
+	return d.lasting(ctx, f)
+}
+
+// lasting is view without that end, for what must be read whole.
+func (d *DB) lasting(ctx context.Context, f func(tx *sql.Tx) error) error {
 	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return d.closed(err)
 	}
 	defer tx.Rollback()
-	return f(tx)
+	err = f(tx)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errSlowReader) {
+		return cause
+	}
+	return err
 }
 
 // closed gives whatever database/sql says after Close the contract's name.

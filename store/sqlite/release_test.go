@@ -156,3 +156,35 @@ func oldFile(t *testing.T, name string) (dir string) {
 	}
 	return dir
 }
+
+// TestMigrationKeepsACopyOfWhatWasBefore: until the next migration, and only for a file
+// that held something.
+func TestMigrationKeepsACopyOfWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	dir := oldFile(t, "testdata/0001.db.gz")
+	earlier := filepath.Join(dir, "acuse.db.before-0")
+	if err := os.WriteFile(earlier, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := opened(t, dir, Options{MinFree: -1})
+	kept := filepath.Join(dir, fmt.Sprintf("acuse.db.before-%d", db.schema))
+	info, err := os.Stat(kept)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the copy: %v %v", info, err)
+	}
+	if _, err := os.Stat(earlier); !os.IsNotExist(err) {
+		t.Errorf("the copy before the earlier migration: %v", err)
+	}
+	c, err := connect(t.Context(), kept, "mode=ro&immutable=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	version, err := c.number("PRAGMA user_version")
+	if err != nil || version != 1 {
+		t.Errorf("the copy has version %d, %v", version, err)
+	}
+	if n, err := c.number("SELECT count(*) FROM deliveries"); err != nil || n != 11 {
+		t.Errorf("the copy has %d deliveries, %v", n, err)
+	}
+}

@@ -24,6 +24,9 @@ type write struct {
 	// have written anything then.
 	do   func(*writer) error
 	last bool // runs after the batch's arrivals: a lease sees them
+	// after runs once the transaction is on disk, outside of any; its error is the
+	// outcome.
+	after func(*writer) error
 
 	err error
 }
@@ -65,13 +68,20 @@ func (d *DB) commit(batch []*write) {
 	d.note(err, len(batch))
 	if err != nil {
 		d.w.recover()
+		return
 	}
+	for _, w := range batch {
+		if w.after != nil && w.err == nil {
+			w.err = w.after(d.w)
+		}
+	}
+	d.boundJournal()
 }
 
 // transact runs the batch in one transaction; nil means it is on disk. After an error
 // nothing of it is.
 func (d *DB) transact(batch []*write, alone bool) error {
-	w := d.w
+	w, began := d.w, time.Now()
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -88,6 +98,7 @@ func (d *DB) transact(batch []*write, alone bool) error {
 	w.publish(&d.tally)
 	d.counts.commits++
 	d.counts.writes += uint64(len(batch))
+	d.counts.longest = max(d.counts.longest, time.Since(began))
 	d.mu.Unlock()
 	return nil
 }
