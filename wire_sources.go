@@ -21,6 +21,7 @@ type source struct {
 	provider  *provider.Provider
 	checker   *provider.Checker
 	publicURL string
+	about     *admin.About // what people want to know of the provider; nil where there is none
 }
 
 // compileSources turns the sources of the configuration into checkers. All problems
@@ -70,7 +71,11 @@ func compileSource(cfg *config.Config, cat *provider.Catalogue, name string) (*s
 	if err != nil {
 		return nil, err
 	}
-	return &source{name: name, cfg: c, provider: p, checker: checker, publicURL: cfg.SourceURL(name)}, nil
+	src := &source{name: name, cfg: c, provider: p, checker: checker, publicURL: cfg.SourceURL(name)}
+	if c.Provider != "" {
+		src.about = &admin.About{Facts: p.Facts(), Connect: p.Connect(), Docs: p.Docs(), Types: p.Types()}
+	}
+	return src, nil
 }
 
 func secrets(list []config.Secret) []string {
@@ -154,6 +159,7 @@ func (s *source) warnings(cfg *config.Config) (out []string) {
 
 // page is the source as people see it.
 func (s *source) page(cfg *config.Config) admin.Source {
+	window, why := s.windowWhy(cfg)
 	return admin.Source{
 		Name:        s.name,
 		Provider:    s.cfg.Provider,
@@ -165,8 +171,19 @@ func (s *source) page(cfg *config.Config) admin.Source {
 		DeliverTo:   s.cfg.DeliverTo,
 		AuthHeaders: s.checker.AuthHeaders(),
 		AuthQuery:   s.checker.AuthQuery(),
-		Window:      s.window(cfg)(false),
+		Window:      window,
+		WindowWhy:   why,
+		About:       s.about,
 		MaxBody:     s.maxBody(),
 		Tolerance:   s.cfg.Tolerance,
 	}
+}
+
+// windowWhy is how long an event of the source is remembered, and why so long.
+func (s *source) windowWhy(cfg *config.Config) (time.Duration, provider.WindowReason) {
+	if own := s.cfg.DedupWindow; own > 0 {
+		return own, provider.WindowOwn
+	}
+	hash := s.about != nil && s.about.Facts.BodyID && s.cfg.ID.IsZero()
+	return s.provider.WindowWhy(hash, cfg.Retention.Age)
 }

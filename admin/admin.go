@@ -24,6 +24,7 @@ type Admin struct {
 	icons   map[string]bool
 	hub     *hub
 	made    madeTokens
+	tests   testRuns
 	secure  *scs.SessionManager
 	plain   *scs.SessionManager
 	handler http.Handler

@@ -9,6 +9,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"acuse/access"
+	"acuse/provider"
 	"acuse/store"
 )
 
@@ -69,8 +70,18 @@ type Source struct {
 	AuthHeaders []string // names of headers that carry signatures or tokens
 	AuthQuery   []string // names of query parameters that do
 	Window      time.Duration
+	WindowWhy   provider.WindowReason
 	MaxBody     int64
 	Tolerance   time.Duration
+	About       *About // nil: a source without a provider
+}
+
+// About is what people want to know of a source's provider.
+type About struct {
+	Facts   provider.Facts
+	Connect *provider.Connect // nil: the file does not say
+	Docs    []string
+	Types   []string // of which a test event can be sent
 }
 
 // Destination is a configured place that events go to.

@@ -40,6 +40,8 @@ func (a *Admin) pageRoutes() []route {
 		{get, "/rejections", access.Read, a.rejections},
 		{get, "/rejections/{id}", access.Read, a.rejection},
 		{get, "/sources", access.Read, a.sources},
+		{get, "/sources/{name}", access.Read, a.source},
+		{post, "/sources/{name}", access.Admin, a.sourceTest},
 		{get, "/destinations", access.Read, a.destinations},
 		{get, "/settings", access.Read, a.settings},
 		{get, "/settings/account", access.Read, a.account},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"acuse/access"
+	"acuse/provider"
 	"acuse/store"
 	"acuse/store/sqlite"
 )
@@ -62,13 +63,24 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	return w, err
 }
 
+var catalogue = sync.OnceValues(provider.Embedded)
+
+func aboutOf(name string) *About {
+	c, err := catalogue()
+	if err != nil {
+		panic(err)
+	}
+	p, _ := c.Get(name)
+	return &About{Facts: p.Facts(), Connect: p.Connect(), Docs: p.Docs(), Types: p.Types()}
+}
+
 func worldSources() []Source {
 	return []Source{
-		{Name: "stripe", Provider: "stripe", Title: "Stripe", Address: "https://hooks.example.org/in/stripe", Secrets: 2, DeliverTo: []string{"app", "agent"},
+		{Name: "stripe", About: aboutOf("stripe"), WindowWhy: provider.WindowResend, Provider: "stripe", Title: "Stripe", Address: "https://hooks.example.org/in/stripe", Secrets: 2, DeliverTo: []string{"app", "agent"},
 			AuthHeaders: []string{"Stripe-Signature"}, Window: 7 * 24 * time.Hour, MaxBody: 1 << 20, Tolerance: 5 * time.Minute},
 		{Name: "github", Provider: "github", Title: "GitHub", Address: "https://hooks.example.org/in/github", Secrets: 1, DeliverTo: []string{"app"},
 			AuthHeaders: []string{"X-Hub-Signature-256"}, Window: 7 * 24 * time.Hour, MaxBody: 5 << 20},
-		{Name: "bot", Provider: "telegram", Title: "Telegram", Address: "https://hooks.example.org/in/bot", Secrets: 1, DeliverTo: []string{"agent"},
+		{Name: "bot", About: aboutOf("telegram"), WindowWhy: provider.WindowWeek, Provider: "telegram", Title: "Telegram", Address: "https://hooks.example.org/in/bot", Secrets: 1, DeliverTo: []string{"agent"},
 			AuthHeaders: []string{"X-Telegram-Bot-Api-Secret-Token"}, Window: 7 * 24 * time.Hour},
 		{Name: "q", Provider: "query-token", Title: "Query token", Address: "https://hooks.example.org/in/q", Secrets: 1, DeliverTo: []string{"app"}, AuthQuery: []string{"t"}},
 		{Name: "sensor", Address: "https://hooks.example.org/in/sensor", Unsigned: true, DeliverTo: []string{"app"}},
