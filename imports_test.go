@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"problem":         {"store"},
 	"dial":            {"store"},
 	"rule":            {"store"},
+	"keys":            {"dial", "provider"},
 	"queue":           {"store", "provider", "dial", "rule"},
 	"effect":          {"store", "provider", "dial", "rule"},
 	"admin":           {"store", "effect", "provider", "access", "problem"},

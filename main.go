@@ -40,7 +40,7 @@ func check(cfg *config.Config) (warnings []config.Warning, problems config.Probl
 	if err != nil {
 		return nil, config.Problems{{File: cfg.DataDir, Text: err.Error()}}
 	}
-	sources, problems := compileSources(cfg, cat)
+	sources, problems := compileSources(cfg, cat, nil)
 	_, more := lanes(cfg, nil, nil)
 	problems = append(problems, more...)
 	for name, src := range sources {

@@ -18,6 +18,7 @@ import (
 	"acuse/admin"
 	"acuse/config"
 	"acuse/dial"
+	"acuse/keys"
 	"acuse/provider"
 	"acuse/queue"
 	"acuse/queue/alert"
@@ -35,6 +36,7 @@ type server struct {
 	store     store.Store
 	catalogue *provider.Catalogue
 	client    *http.Client
+	keys      *keys.Keys
 
 	edge     *web.Edge
 	pull     *web.Pull
@@ -86,6 +88,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	if err != nil {
 		return nil, fmt.Errorf("read totals: %w", err)
 	}
+	s.keys = keys.New(keys.Options{Log: log, Metrics: s.metrics})
 	s.users = access.NewUsers(access.UsersOptions{Accounts: s.store})
 	s.tokens = access.NewTokens(access.TokensOptions{Accounts: s.store, AdminToken: string(cfg.AdminToken)})
 	s.queue = queue.New(queue.Options{
@@ -93,6 +96,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	})
 	s.edge = web.NewEdge(web.EdgeOptions{
 		Inbox: inbox(s.store), Rejections: s.store, Wake: s.queue.Wake, Changed: s.changed, Alert: s.died,
+		Captures: s.store, Follow: s.keys.Visit,
 		TrustedProxies: cfg.TrustedProxies, BuildTime: buildTime(), Newest: totals.Newest, Log: log, Metrics: s.metrics,
 	})
 	s.pull = web.NewPull(web.PullOptions{
@@ -119,7 +123,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 
 // apply makes cfg the configuration in force; when it is wrong the old one stays.
 func (s *server) apply(cfg *config.Config) error {
-	sources, problems := compileSources(cfg, s.catalogue)
+	sources, problems := compileSources(cfg, s.catalogue, s.keys)
 	ls, more := lanes(cfg, s.client, s.signer)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problems
@@ -179,6 +183,7 @@ func (s *server) run(ctx context.Context, ready func()) error {
 	err = errors.Join(err, closed(s.private.Shutdown(end), s.private.Close), closed(s.socket.Shutdown(end), s.socket.Close))
 	serving.Wait()
 	s.edge.Close()
+	s.keys.Close()
 	return errors.Join(err, s.store.Close())
 }
 

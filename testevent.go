@@ -16,6 +16,7 @@ import (
 	"acuse/admin"
 	"acuse/provider"
 	"acuse/store"
+	"acuse/web"
 )
 
 // echo is the built-in destination of test events: it takes everything and keeps
@@ -41,16 +42,20 @@ func (s *server) test(ctx context.Context, r admin.TestRequest, emit func(admin.
 		return fmt.Errorf("no source %q", r.Source)
 	}
 	begin := time.Now()
-	req, err := src.sample(r.Type, begin)
+	req, rehearsal, err := src.sample(r.Type, begin)
 	if err != nil {
 		return err
 	}
-	step(emit, "signed", begin, signedText(src))
+	step(emit, "signed", begin, signedText(src, rehearsal != nil))
 	to := []string{echo}
 	if r.Deliver {
 		to = src.cfg.DeliverTo
 	}
-	s.edge.AnnounceRequest(src.name, req.Body, to)
+	announce := web.Announcement{Source: src.name, Body: req.Body, Destinations: to}
+	if rehearsal != nil {
+		announce.Checker = rehearsal
+	}
+	s.edge.Announce(announce)
 	begin = time.Now()
 	deliveries, text, err := s.post(ctx, req)
 	if err != nil {
@@ -78,7 +83,10 @@ func step(emit func(admin.TestStep), name string, begin time.Time, text string) 
 	emit(admin.TestStep{Step: name, Text: text, Ms: time.Since(begin).Milliseconds(), OK: name != "failed"})
 }
 
-func signedText(src *source) string {
+func signedText(src *source, rehearsal bool) string {
+	if rehearsal {
+		return "with a test key of this process, in place of the provider's own"
+	}
 	n := len(src.cfg.Secrets.Values) + len(src.cfg.MoreSecrets)
 	if n == 0 {
 		return "nothing: the source takes unsigned events"
@@ -86,13 +94,14 @@ func signedText(src *source) string {
 	return fmt.Sprintf("with secret 1 of %d", n)
 }
 
-// sample is a signed test event of the source.
-func (src *source) sample(typ string, now time.Time) (*provider.Request, error) {
+// sample is a signed test event of the source. Where only the provider could sign it,
+// it is signed for a rehearsal, whose keys nobody has but this process.
+func (src *source) sample(typ string, now time.Time) (req *provider.Request, rehearsal *provider.Checker, err error) {
 	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(now.UnixMicro())))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	req := &provider.Request{
+	req = &provider.Request{
 		Method: sample.Method, Target: "/in/" + src.name, URL: src.publicURL, Header: sample.Header, Body: sample.Body,
 	}
 	if sample.Query != "" {
@@ -101,21 +110,26 @@ func (src *source) sample(typ string, now time.Time) (*provider.Request, error) 
 			req.URL += "?" + sample.Query
 		}
 	}
-	if src.checker.CanSign() {
-		if err := src.checker.Sign(req, 1, now); err != nil {
-			return nil, fmt.Errorf("sign the test event: %w", err)
+	checker := src.checker
+	if !checker.CanSign() && !src.cfg.Unsigned {
+		if rehearsal, err = src.rehearsal(); err != nil {
+			return nil, nil, fmt.Errorf("make a test key: %w", err)
 		}
-	} else if !src.cfg.Unsigned {
-		return nil, errors.New("events of this provider are signed with a key that only the provider has: they cannot be simulated")
+		checker = rehearsal
 	}
-	res, err := src.checker.Receive(req, now)
+	if checker.CanSign() {
+		if err := checker.Sign(req, 1, now); err != nil {
+			return nil, nil, fmt.Errorf("sign the test event: %w", err)
+		}
+	}
+	res, err := checker.Receive(req, now)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the test event would be refused: %w", err)
+		return nil, nil, fmt.Errorf("the test event would be refused: %w", err)
 	case len(res.Events) == 0 || res.Quarantine != "":
-		return nil, errors.New("this source cannot tell which event a sample is")
+		return nil, nil, errors.New("this source cannot tell which event a sample is")
 	}
-	return req, nil
+	return req, rehearsal, nil
 }
 
 // post sends the request to the public listener of this process.

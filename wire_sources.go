@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"acuse/admin"
@@ -21,16 +22,17 @@ type source struct {
 	provider  *provider.Provider
 	checker   *provider.Checker
 	publicURL string
-	about     *admin.About // what people want to know of the provider; nil where there is none
+	about     *admin.About                      // what people want to know of the provider; nil where there is none
+	rehearsal func() (*provider.Checker, error) // for tests of ours; made at the first
 }
 
 // compileSources turns the sources of the configuration into checkers. All problems
 // are reported at once; none holds a value.
-func compileSources(cfg *config.Config, cat *provider.Catalogue) (map[string]*source, config.Problems) {
+func compileSources(cfg *config.Config, cat *provider.Catalogue, keys provider.Keys) (map[string]*source, config.Problems) {
 	out := make(map[string]*source, len(cfg.Sources))
 	var problems config.Problems
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
-		s, err := compileSource(cfg, cat, name)
+		s, err := compileSource(cfg, cat, keys, name)
 		if err != nil {
 			problems = append(problems, cfg.Problem("sources."+name, "%v", err))
 			continue
@@ -40,7 +42,7 @@ func compileSources(cfg *config.Config, cat *provider.Catalogue) (map[string]*so
 	return out, problems
 }
 
-func compileSource(cfg *config.Config, cat *provider.Catalogue, name string) (*source, error) {
+func compileSource(cfg *config.Config, cat *provider.Catalogue, keys provider.Keys, name string) (*source, error) {
 	c := cfg.Sources[name]
 	p := provider.Custom()
 	if c.Provider != "" {
@@ -60,6 +62,7 @@ func compileSource(cfg *config.Config, cat *provider.Catalogue, name string) (*s
 		Batch:     c.Batch,
 		MaxBody:   int64(c.MaxBody),
 		Waiting:   c.Secrets.Capture,
+		Keys:      keys,
 	}
 	for k, v := range c.Params {
 		set.Params[k] = string(v)
@@ -71,7 +74,10 @@ func compileSource(cfg *config.Config, cat *provider.Catalogue, name string) (*s
 	if err != nil {
 		return nil, err
 	}
-	src := &source{name: name, cfg: c, provider: p, checker: checker, publicURL: cfg.SourceURL(name)}
+	src := &source{
+		name: name, cfg: c, provider: p, checker: checker, publicURL: cfg.SourceURL(name),
+		rehearsal: sync.OnceValues(checker.Rehearsal),
+	}
 	if c.Provider != "" {
 		src.about = &admin.About{Facts: p.Facts(), Connect: p.Connect(), Docs: p.Docs(), Types: p.Types()}
 	}

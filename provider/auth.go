@@ -32,10 +32,11 @@ type check interface {
 
 // verdict is what a check says: a refusal, or who verified what.
 type verdict struct {
-	refusal *Refusal
-	slot    int     // from 1
-	whole   bool    // the whole body is covered
-	hidden  *hidden // what must not be believed
+	refusal  *Refusal
+	slot     int     // from 1
+	whole    bool    // the whole body is covered
+	hidden   *hidden // what must not be believed
+	unproven bool    // accepted, though nobody vouches for it
 }
 
 func refuse(reason Reason, detail string, signed bool) verdict {
@@ -44,22 +45,36 @@ func refuse(reason Reason, detail string, signed bool) verdict {
 
 // binding is what a source brings.
 type binding struct {
-	secrets  []string
-	settings *Settings
-	params   map[string]string
-	limit    int64 // of a decoded body
-	used     []bool
-	why      []error // why a slot is of no use to a check that looked at it
+	secrets   []string
+	settings  *Settings
+	limit     int64 // of a decoded body
+	used      []bool
+	why       []error    // why a slot is of no use to a check that looked at it
+	rehearsal *rehearsal // set: checks are made for tests of ours
 }
 
-// take tries to make a slot's key; a failure is remembered for the error message.
-func (b *binding) take(slot int, key []byte, err error) ([]byte, bool) {
+func newBinding(s *Settings, limit int64) *binding {
+	return &binding{secrets: s.Secrets, settings: s, limit: limit,
+		used: make([]bool, len(s.Secrets)), why: make([]error, len(s.Secrets))}
+}
+
+// take notes whether a slot's secret is of use; a failure is remembered for the error message.
+func (b *binding) take(slot int, err error) bool {
 	if err != nil {
 		b.why[slot] = err
-		return nil, false
+		return false
 	}
 	b.used[slot] = true
-	return key, true
+	return true
+}
+
+// useless notes that a check needs none of the secrets.
+func (b *binding) useless(why error) {
+	for i := range b.why {
+		if b.why[i] == nil {
+			b.why[i] = why
+		}
+	}
 }
 
 // parseAuth compiles an auth of a file or of a source's own settings.
@@ -77,8 +92,20 @@ func parseAuth(path string, f *authFile) (plan, error) {
 		p = nonePlan{}
 	case "any", "all":
 		p, err = parseGroup(path, f)
-	case "ed25519", "ecdsa", "rsa", "jwt", "callback", "ip", "mtls":
-		p, err = parseLater(path, f)
+	case "ed25519":
+		p, err = parseEd25519(path, f)
+	case "ecdsa":
+		p, err = parseECDSA(path, f)
+	case "rsa":
+		p, err = parseRSA(path, f)
+	case "jwt":
+		p, err = parseJWT(path, f)
+	case "callback":
+		p, err = parseCallback(path, f)
+	case "ip":
+		p, err = parseIP(path, f)
+	case "mtls":
+		p = later{path, f.Kind}
 	default:
 		return nil, at(join(path, "kind"), "unknown kind %q", f.Kind)
 	}
@@ -90,35 +117,7 @@ func parseAuth(path string, f *authFile) (plan, error) {
 }
 
 // later is a kind that this version knows but cannot check.
-type later struct {
-	path, kind string
-	phs        []*placeholder
-}
-
-// parseLater still compiles the templates, so that a broken file is found at once.
-func parseLater(path string, f *authFile) (plan, error) {
-	l := later{path: path, kind: f.Kind}
-	lists := map[string]texts{"message": f.Message, "issuer": f.Issuer}
-	if f.Timestamp != nil {
-		lists["timestamp.from"] = f.Timestamp.From
-	}
-	for _, r := range []struct{ field, text string }{{"audience", deref(f.Audience)}} {
-		lists[r.field] = texts{r.text}
-	}
-	if f.KeySource != nil {
-		lists["key_source.url"], lists["key_source.kid"] = texts{f.KeySource.URL}, texts{f.KeySource.Kid}
-	}
-	for field, list := range lists {
-		ts, err := parseTemplates(join(path, field), list, inMessage)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range ts {
-			t.each(func(p *placeholder) { l.phs = append(l.phs, p) })
-		}
-	}
-	return l, nil
-}
+type later struct{ path, kind string }
 
 func deref(s *string) string {
 	if s == nil {
@@ -131,11 +130,7 @@ func (l later) bind(*binding) (check, error) {
 	return nil, fmt.Errorf("%s: auth kind %s is not supported by this version", l.path, l.kind)
 }
 
-func (l later) each(f func(*placeholder)) {
-	for _, p := range l.phs {
-		f(p)
-	}
-}
+func (l later) each(func(*placeholder)) {}
 
 // none lets everything in, unproven.
 type nonePlan struct{}
@@ -144,7 +139,7 @@ type none struct{}
 
 func (nonePlan) bind(*binding) (check, error) { return none{}, nil }
 func (nonePlan) each(func(*placeholder))      {}
-func (none) verify(*input) verdict            { return verdict{} }
+func (none) verify(*input) verdict            { return verdict{unproven: true} }
 func (none) early(http.Header) *Refusal       { return nil }
 func (none) present(*input) bool              { return true }
 func (none) marks(func(*placeholder))         {}

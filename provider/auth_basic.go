@@ -27,8 +27,8 @@ func (p *basicPlan) bind(b *binding) (check, error) {
 		if !strings.Contains(s, ":") {
 			err = errors.New("is not user:password")
 		}
-		if key, ok := b.take(i, []byte(s), err); ok {
-			c.users = append(c.users, newToken(i+1, key))
+		if b.take(i, err) {
+			c.users = append(c.users, newToken(i+1, []byte(s)))
 		}
 	}
 	return c, nil

@@ -21,6 +21,9 @@ func parseGroup(path string, f *authFile) (plan, error) {
 		if f.Of[i].Kind == "none" {
 			return nil, at(sub, "kind none inside %s would let everything in", f.Kind)
 		}
+		if f.Of[i].Kind == "callback" && f.Kind == "any" {
+			return nil, at(sub, "kind callback inside any: without an API key it would let everything in")
+		}
 		p, err := parseAuth(sub, &f.Of[i])
 		if err != nil {
 			return nil, err
@@ -39,6 +42,9 @@ func (g groupPlan) each(f func(*placeholder)) {
 func (g groupPlan) bind(b *binding) (check, error) {
 	var of []check
 	for _, p := range g.of {
+		if !g.all && len(g.of) > 1 && !usable(p, b.settings) {
+			continue // the source is set up for another alternative
+		}
 		c, err := p.bind(b)
 		if err != nil {
 			return nil, err
@@ -83,6 +89,8 @@ func progress(r Reason) int {
 		return 4
 	case TimestampExpired, TimestampFuture:
 		return 5
+	case unjudged: // the one that could not be asked might have passed
+		return 6
 	}
 	return 2
 }
@@ -165,6 +173,8 @@ func (a allOf) verify(in *input) verdict {
 			out = v
 		}
 		out.whole = out.whole || v.whole
+		out.unproven = out.unproven && v.unproven
+		out.slot = max(out.slot, v.slot)
 		if out.hidden == nil {
 			out.hidden = v.hidden
 		}

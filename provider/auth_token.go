@@ -32,8 +32,8 @@ func (p *tokenPlan) each(f func(*placeholder)) { f(p.from.placeholder) }
 func (p *tokenPlan) bind(b *binding) (check, error) {
 	c := &tokenCheck{tokenPlan: p}
 	for i, s := range b.secrets {
-		if key, ok := b.take(i, []byte(s), nil); ok {
-			c.tokens = append(c.tokens, newToken(i+1, key))
+		if b.take(i, nil) {
+			c.tokens = append(c.tokens, newToken(i+1, []byte(s)))
 		}
 	}
 	return c, nil

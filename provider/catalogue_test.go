@@ -94,21 +94,11 @@ func TestAnUnknownHandshakeConditionIsNotMet(t *testing.T) {
 
 func TestKindsOfLaterVersionsParseAndDoNotCompile(t *testing.T) {
 	t.Parallel()
-	for kind, auth := range map[string]string{
-		"ed25519":  `{"kind":"ed25519","secret":{"encoding":"raw-hex"},"message":"{header:T}{body}","signature":{"from":"header:S","format":"plain","encoding":"hex"},"timestamp":null}`,
-		"ecdsa":    `{"kind":"ecdsa","curve":"P-256","hash":"sha256","format":"der","message":"{body}","signature":{"from":"header:S","format":"plain","encoding":"base64"}}`,
-		"rsa":      `{"kind":"rsa","hash":"sha256","padding":"pkcs1","message":"{body}","key_source":{"kind":"static"}}`,
-		"jwt":      `{"kind":"jwt","from":"header:Authorization","prefix":"Bearer ","algs":["RS256"],"key_source":{"kind":"jwks-url","url":"https://x/{param:t}","allow_hosts":["x"],"kid":"{jwt:kid}"},"claims":{"a":true}}`,
-		"callback": `{"kind":"callback","how":"GET it"}`,
-		"ip":       `{"kind":"ip","allow":["203.0.113.0/24"],"trusted_proxies":[],"forwarded":"header:X-Forwarded-For"}`,
-		"mtls":     `{"kind":"mtls"}`,
-	} {
-		for _, a := range []string{auth, `{"kind":"any","of":[{"kind":"token","from":"query:t"},` + auth + `]}`} {
-			p := mustParse(t, `{"name":"x","auth":`+a+`,"id":{"key":null},"response":{"success":"2xx"}}`)
-			_, err := p.Compile(Settings{})
-			if err == nil || !strings.Contains(err.Error(), "auth kind "+kind+" is not supported by this version") {
-				t.Errorf("%s: %v", kind, err)
-			}
+	for _, a := range []string{`{"kind":"mtls"}`, `{"kind":"any","of":[{"kind":"token","from":"query:t"},{"kind":"mtls"}]}`} {
+		p := mustParse(t, `{"name":"x","auth":`+a+`,"id":{"key":null},"response":{"success":"2xx"}}`)
+		_, err := p.Compile(Settings{})
+		if err == nil || !strings.Contains(err.Error(), "auth kind mtls is not supported by this version") {
+			t.Errorf("%v", err)
 		}
 	}
 }
@@ -185,7 +175,7 @@ func TestAKeyOutlivesTheRow(t *testing.T) {
 func TestTheCatalogue(t *testing.T) {
 	t.Parallel()
 	cat := folder(t)
-	if names := cat.Names(); len(names) < 70 || !slices.IsSorted(names) {
+	if names := cat.Names(); len(names) != 97 || !slices.IsSorted(names) {
 		t.Errorf("%d names", len(names))
 	}
 	for _, name := range cat.Names() {

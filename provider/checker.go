@@ -16,6 +16,8 @@ type Checker struct {
 	limit       int64 // of a decoded body
 	auth        check
 	plan        plan
+	settings    Settings // for a Rehearsal
+	testKeys    []string // of a Rehearsal
 	unverified  bool
 	waiting     bool
 	handshakes  []*handshake
@@ -40,7 +42,7 @@ func Custom() *Provider {
 
 // Compile makes a Checker. Its errors name the field and hide values.
 func (p *Provider) Compile(s Settings) (*Checker, error) {
-	c := &Checker{provider: p, params: maps.Clone(s.Params), waiting: s.Waiting, handshakes: p.shakes, answers: p.answers,
+	c := &Checker{provider: p, settings: s, params: maps.Clone(s.Params), waiting: s.Waiting, handshakes: p.shakes, answers: p.answers,
 		test: p.test, required: p.file.ID.Required, unit: "", supersedes: true}
 	c.limit = max(s.MaxBody, 0)
 	if c.limit == 0 {
@@ -51,11 +53,6 @@ func (p *Provider) Compile(s Settings) (*Checker, error) {
 	}
 	if len(s.Secrets) > 0 {
 		c.firstSecret = s.Secrets[0]
-	}
-	for i, h := range p.shakes {
-		if err := h.supported(numbered("handshake", i, len(p.shakes))); err != nil {
-			return nil, err
-		}
 	}
 	if err := c.setAuth(&s); err != nil {
 		return nil, err
@@ -97,7 +94,7 @@ func (c *Checker) Methods() []string {
 }
 
 // Receive judges a request: handshake, signature over the raw bytes, then identity. The
-// error is a *Refusal.
+// error is a *Refusal, or a *NoKey when the request can be judged neither way now.
 func (c *Checker) Receive(r *Request, now time.Time) (Result, error) {
 	in := c.open(r, now)
 	defer in.close()
@@ -106,14 +103,14 @@ func (c *Checker) Receive(r *Request, now time.Time) (Result, error) {
 	}
 	v := c.auth.verify(in)
 	if v.refusal != nil {
-		return Result{}, v.refusal
+		return result(Result{}, v.refusal)
 	}
 	return result(c.identify(in, v))
 }
 
 func result(res Result, refusal *Refusal) (Result, error) {
 	if refusal != nil {
-		return Result{}, refusal
+		return Result{}, refusal.outward()
 	}
 	return res, nil
 }

@@ -29,11 +29,19 @@ func (c *Checker) setAuth(s *Settings) (err error) {
 	if _, c.unverified = c.plan.(nonePlan); c.unverified && !s.Unsigned {
 		return errors.New("auth: kind none lets anybody in; say unsigned: true if that is meant")
 	}
+	if cb, ok := c.plan.(*callbackPlan); ok && len(s.Secrets) == 0 && !s.Waiting {
+		if len(cb.confirm) == 0 {
+			return errors.New("auth: this provider signs nothing, and there is no way to confirm an event; say unsigned: true to take hints from anybody")
+		}
+		return errors.New("secrets: missing: the provider signs nothing; give its API key, so that acuse asks back before it believes an event, or say unsigned: true to take hints from anybody")
+	}
 	if err := c.checkSecrets(s); err != nil {
 		return err
 	}
-	b := &binding{secrets: s.Secrets, settings: s, params: s.Params, limit: c.limit,
-		used: make([]bool, len(s.Secrets)), why: make([]error, len(s.Secrets))}
+	if err := c.checkParams(s); err != nil {
+		return err
+	}
+	b := newBinding(s, c.limit)
 	if c.auth, err = c.plan.bind(b); err != nil {
 		return err
 	}
@@ -42,7 +50,7 @@ func (c *Checker) setAuth(s *Settings) (err error) {
 			return fmt.Errorf("secrets[%d]: %w", i, b.why[i])
 		}
 	}
-	return c.checkParams(s)
+	return nil
 }
 
 func (c *Checker) checkSecrets(s *Settings) error {
@@ -62,15 +70,22 @@ func (c *Checker) checkSecrets(s *Settings) error {
 	return nil
 }
 
-// needsSecret is false for kinds that this version refuses anyway, so that their own
-// message is the one shown.
+// needsSecret is false where the keys are fetched or there are none, and for kinds that
+// this version refuses anyway, so that their own message is the one shown.
 func needsSecret(p plan) bool {
 	switch p := p.(type) {
-	case later:
+	case later, *ipPlan:
 		return false
+	case *signedPlan:
+		return p.remote == nil
+	case *jwtPlan:
+		return p.remote == nil || p.remote.kind == "jwk-by-kid"
 	case whenPlan:
 		return needsSecret(p.plan)
 	case groupPlan:
+		if p.all {
+			return slices.ContainsFunc(p.of, needsSecret)
+		}
 		return !slices.ContainsFunc(p.of, func(one plan) bool { return !needsSecret(one) })
 	}
 	return true
@@ -78,14 +93,11 @@ func needsSecret(p plan) bool {
 
 // checkParams wants every param that the auth reads, and knows no others.
 func (c *Checker) checkParams(s *Settings) error {
-	var missing error
-	c.plan.each(func(p *placeholder) {
-		if p.src == srcParam && s.Params[p.arg] == "" {
-			missing = fmt.Errorf("params.%s: missing; the provider's signature needs it", p.arg)
-		}
-	})
-	if missing != nil || len(s.Params) == 0 {
-		return missing
+	if name := missingParam(c.plan, s); name != "" {
+		return fmt.Errorf("params.%s: missing; the provider's signature needs it", name)
+	}
+	if len(s.Params) == 0 {
+		return nil
 	}
 	known := c.params
 	if c.provider.auth != nil {
@@ -96,6 +108,37 @@ func (c *Checker) checkParams(s *Settings) error {
 		}
 	}
 	return nil
+}
+
+// missingParam names a param that the auth cannot do without. Of alternatives one that a
+// source is set up for is enough.
+func missingParam(p plan, s *Settings) (name string) {
+	switch p := p.(type) {
+	case whenPlan:
+		return missingParam(p.plan, s)
+	case groupPlan:
+		for _, one := range p.of {
+			missing := missingParam(one, s)
+			if !p.all && missing == "" && usable(one, s) {
+				return ""
+			}
+			if name == "" {
+				name = missing
+			}
+		}
+		return name
+	}
+	p.each(func(ph *placeholder) {
+		if ph.src == srcParam && ph.usual == "" && s.Params[ph.arg] == "" && name == "" {
+			name = ph.arg
+		}
+	})
+	return name
+}
+
+// usable tells whether a source brings what an alternative needs.
+func usable(p plan, s *Settings) bool {
+	return missingParam(p, s) == "" && (!needsSecret(p) || len(s.Secrets) > 0 || s.Waiting)
 }
 
 func (c *Checker) knownParams() []string {

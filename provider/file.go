@@ -42,57 +42,68 @@ type Connect struct {
 }
 
 type authFile struct {
-	Kind       string          `json:"kind"`
-	Of         []authFile      `json:"of"`
-	When       *whenFile       `json:"when"`
-	Alg        string          `json:"alg"`
-	Hash       string          `json:"hash"`
-	Curve      string          `json:"curve"`
-	Format     string          `json:"format"`
-	Padding    string          `json:"padding"`
-	Secret     *secretFile     `json:"secret"`
-	Message    texts           `json:"message"`
-	Signature  *signatureFile  `json:"signature"`
-	Timestamp  *timestampFile  `json:"timestamp"`
-	Required   []texts         `json:"required"`
-	SignedOver string          `json:"signed_over"`
-	From       string          `json:"from"`
-	Prefix     string          `json:"prefix"`
-	Rotation   *string         `json:"rotation"`
-	Algs       []string        `json:"algs"`
-	KeySource  *keySourceFile  `json:"key_source"`
-	Issuer     texts           `json:"issuer"`
-	Audience   *string         `json:"audience"`
-	MaxAge     *int64          `json:"max_age_seconds"`
-	Leeway     *int64          `json:"leeway_seconds"`
-	Claims     map[string]text `json:"claims"`
-	BodyHash   *struct {
-		Claim    string `json:"claim"`
-		Alg      string `json:"alg"`
-		Encoding string `json:"encoding"`
-	} `json:"body_hash"`
-	How       string   `json:"how"`
-	Allow     []string `json:"allow"`
-	Trusted   []string `json:"trusted_proxies"`
-	Forwarded string   `json:"forwarded"`
+	Kind       string            `json:"kind"`
+	Of         []authFile        `json:"of"`
+	When       *whenFile         `json:"when"`
+	Alg        string            `json:"alg"`
+	Hash       string            `json:"hash"`
+	Curve      string            `json:"curve"`
+	Format     string            `json:"format"`
+	Padding    string            `json:"padding"`
+	Secret     *secretFile       `json:"secret"`
+	Message    texts             `json:"message"`
+	Signature  *signatureFile    `json:"signature"`
+	Timestamp  *timestampFile    `json:"timestamp"`
+	Required   []texts           `json:"required"`
+	SignedOver string            `json:"signed_over"`
+	From       string            `json:"from"`
+	Prefix     string            `json:"prefix"`
+	Rotation   *string           `json:"rotation"`
+	Algs       []string          `json:"algs"`
+	KeySource  *keySourceFile    `json:"key_source"`
+	Issuer     texts             `json:"issuer"`
+	Audience   *string           `json:"audience"`
+	MaxAge     *int64            `json:"max_age_seconds"`
+	Leeway     *int64            `json:"leeway_seconds"`
+	Claims     map[string]text   `json:"claims"`
+	BodyHash   *bodyHashFile     `json:"body_hash"`
+	Equals     map[string]string `json:"equals"`
+	Confirm    some[confirmFile] `json:"confirm"`
+	How        string            `json:"how"`
+	Allow      []string          `json:"allow"`
+	Trusted    []string          `json:"trusted_proxies"`
+	Forwarded  string            `json:"forwarded"`
 }
 
 // authFields are the fields that each kind reads, besides kind, when and rotation.
 // A field that a kind would pass over in silence is an error instead.
 var authFields = map[string][]string{
-	"hmac":     {"alg", "secret", "message", "signature", "timestamp", "required", "signed_over"},
+	"hmac":     {"alg", "secret", "message", "signature", "timestamp", "required", "signed_over", "equals"},
 	"token":    {"from", "prefix", "secret"},
 	"basic":    {"secret"},
 	"none":     {"how"},
 	"any":      {"of"},
 	"all":      {"of"},
-	"ed25519":  {"secret", "message", "signature", "timestamp", "required", "signed_over"},
-	"ecdsa":    {"alg", "hash", "curve", "format", "secret", "message", "signature", "timestamp", "required", "signed_over", "key_source"},
-	"rsa":      {"alg", "hash", "padding", "secret", "message", "signature", "timestamp", "required", "signed_over", "key_source"},
+	"ed25519":  {"secret", "message", "signature", "timestamp", "required", "signed_over", "equals"},
+	"ecdsa":    {"alg", "hash", "curve", "format", "secret", "message", "signature", "timestamp", "required", "signed_over", "equals", "key_source"},
+	"rsa":      {"alg", "hash", "padding", "secret", "message", "signature", "timestamp", "required", "signed_over", "equals", "key_source"},
 	"jwt":      {"from", "prefix", "algs", "secret", "key_source", "issuer", "audience", "max_age_seconds", "leeway_seconds", "claims", "body_hash", "required"},
-	"callback": {"how"},
+	"callback": {"how", "confirm"},
 	"ip":       {"allow", "trusted_proxies", "forwarded"},
 	"mtls":     {},
+}
+
+type bodyHashFile struct {
+	Claim    string `json:"claim"`
+	Alg      string `json:"alg"`
+	Encoding string `json:"encoding"`
+}
+
+// confirmFile is a question with which a callback is confirmed.
+type confirmFile struct {
+	Get        string            `json:"get"`
+	AllowHosts []string          `json:"allow_hosts"`
+	Equals     map[string]string `json:"equals"`
 }
 
 type whenFile struct {
@@ -135,6 +146,9 @@ type keySourceFile struct {
 	URL        string   `json:"url"`
 	AllowHosts []string `json:"allow_hosts"`
 	Kid        string   `json:"kid"`
+	Ends       string   `json:"url_ends"`
+	Unknown    string   `json:"unknown"`
+	Names      []string `json:"names"`
 	Notes      string   `json:"notes"`
 }
 

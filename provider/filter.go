@@ -65,6 +65,10 @@ func parseFilter(text string) (filter, error) {
 	switch name {
 	case "const":
 		return func(_ *input, dst, _ []byte) ([]byte, bool) { return append(dst, arg...), true }, nil
+	case "begins": // absent unless it does
+		return func(_ *input, dst, v []byte) ([]byte, bool) {
+			return append(dst, v...), strings.HasPrefix(string(v), arg)
+		}, nil
 	case "jsonpath":
 		return jsonPathFilter(arg)
 	case "xmltag":

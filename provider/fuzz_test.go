@@ -13,118 +13,6 @@ import (
 	"time"
 )
 
-// covered says what the hmac of a request covers byte for byte.
-type covered struct {
-	body   bool     // every message holds the body as it is, or a digest of it
-	single []string // headers that hold one signature (and its time) and nothing else
-	times  []string // headers with a time that every message holds
-}
-
-func coveredBy(c *Checker, r *Request) (out covered) {
-	h, ok := c.auth.(*hmacCheck)
-	if !ok {
-		return out
-	}
-	holds := func(want func(*placeholder) bool) bool {
-		for _, m := range h.messages {
-			found := false
-			m.each(func(p *placeholder) { found = found || want(p) })
-			if !found {
-				return false
-			}
-		}
-		return true
-	}
-	out.body = holds(func(p *placeholder) bool { return p.src == srcBody && (len(p.filters) == 0 || p.digest) })
-	for _, p := range h.sig.from {
-		v, ok := p.read(&input{r: r})
-		if p.src != srcHeader || p.prefix != "" || !ok {
-			continue
-		}
-		items := len(strings.Split(v, h.sig.separator))
-		if items == 1+h.sig.skip || (h.sig.format == "pairs" && items == 2 && h.time != nil) {
-			out.single = append(out.single, p.arg)
-		}
-	}
-	if len(out.single) > 1 {
-		out.single = nil // another header may hold the one that counts
-	}
-	if h.time != nil && len(h.messages) == 1 {
-		for _, t := range h.time.from {
-			t.each(func(p *placeholder) {
-				if p.src == srcHeader && holds(func(q *placeholder) bool { return q.text == p.text }) {
-					out.times = append(out.times, p.arg)
-				}
-			})
-		}
-	}
-	return out
-}
-
-// tamper changes one byte of a good request. changed is false when it stays the same in
-// all that counts.
-func tamper(r *Request, cov covered, part, pos int, b byte) (what string, changed bool) {
-	header := func(list []string, what string) (string, bool) {
-		if len(list) == 0 {
-			return "", false
-		}
-		name := list[pos%len(list)]
-		v := []byte(r.Header.Get(name))
-		if len(v) == 0 {
-			return "", false
-		}
-		old := string(v)
-		v[(pos/len(list))%len(v)] = b
-		r.Header.Set(name, string(v))
-		return what + " " + name, !strings.EqualFold(old, string(v)) // hex has two cases
-	}
-	switch part % 3 {
-	case 1:
-		return header(cov.single, "signature")
-	case 2:
-		return header(cov.times, "timestamp")
-	}
-	if !cov.body || len(r.Body) == 0 {
-		return "", false
-	}
-	old := r.Body
-	r.Body = slices.Clone(old)
-	r.Body[pos%len(old)] = b
-	return "body", !bytes.Equal(old, r.Body)
-}
-
-// TestP5NoChangedByteIsAccepted walks every byte of the first good request of each provider.
-func TestP5NoChangedByteIsAccepted(t *testing.T) {
-	t.Parallel()
-	cat := folder(t)
-	tried := map[string]int{}
-	for _, name := range cat.Names() {
-		p, _ := cat.Get(name)
-		v := goodVectors(t, name)[0]
-		c := compileFor(t, p, v)
-		now := time.Unix(v.Now, 0)
-		cov := coveredBy(c, request(t, v))
-		for part := range 3 {
-			for pos := range 250 {
-				for _, b := range []byte{'0', 'a', ' '} {
-					r := request(t, v)
-					what, changed := tamper(r, cov, part, pos, b)
-					if !changed {
-						continue
-					}
-					tried[strings.Fields(what)[0]]++
-					if _, err := c.Receive(r, now); err == nil {
-						t.Fatalf("%s: %s changed at %d to %q and accepted", v.Name, what, pos, b)
-					}
-				}
-			}
-		}
-	}
-	if tried["body"] < 5000 || tried["signature"] < 5000 || tried["timestamp"] < 200 {
-		t.Errorf("too little was tried: %v", tried)
-	}
-}
-
 // FuzzReceive: whatever comes, nothing panics; and what was signed cannot be changed.
 func FuzzReceive(f *testing.F) {
 	cat, err := Embedded()
@@ -134,7 +22,9 @@ func FuzzReceive(f *testing.F) {
 	names := cat.Names()
 	good := map[string][]Vector{}
 	for _, n := range names {
-		good[n] = goodVectors(f, n)
+		if good[n] = goodVectors(f, n); len(good[n]) == 0 {
+			good[n] = vectorsOf(f, n)[:1] // a provider that signs nothing
+		}
 	}
 	for i, n := range names {
 		v := good[n][0]
@@ -147,7 +37,7 @@ func FuzzReceive(f *testing.F) {
 		c := compileFor(t, p, v)
 		now := time.Unix(v.Now, 0)
 		r := request(t, v)
-		if what, changed := tamper(r, coveredBy(c, r), int(part), max(pos, 0), b); changed {
+		if what, changed := tamper(r, coveredBy(c, r, now), int(part), max(pos, 0), b); changed {
 			if _, err := c.Receive(r, now); err == nil {
 				t.Fatalf("%s: %s changed at %d to %q and accepted", v.Name, what, pos, b)
 			}
@@ -174,7 +64,8 @@ func trample(t *testing.T, c *Checker, r *Request, now time.Time) {
 	before := slices.Clone(r.Body)
 	res, err := c.Receive(r, now)
 	var refusal *Refusal
-	if err != nil && !errors.As(err, &refusal) {
+	var noKey *NoKey
+	if err != nil && !errors.As(err, &refusal) && !errors.As(err, &noKey) {
 		t.Fatalf("an error that is no refusal: %v", err)
 	}
 	for _, e := range res.Events {

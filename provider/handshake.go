@@ -3,7 +3,6 @@ package provider
 import (
 	"crypto/subtle"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -21,8 +20,9 @@ type handshake struct {
 	status  int
 	headers []replyHeader
 	body    *template
-	json    bool // values are escaped as parts of JSON strings
-	then    bool
+	json    bool      // values are escaped as parts of JSON strings
+	then    *template // a URL to get after the answer
+	hosts   hostList  // of it
 }
 
 type replyHeader struct {
@@ -31,7 +31,7 @@ type replyHeader struct {
 }
 
 func parseHandshake(path string, f *handFile, warn func(string)) (*handshake, error) {
-	h := &handshake{kind: f.Kind, auth: f.Auth, status: f.Respond.Status, then: f.Then != nil}
+	h := &handshake{kind: f.Kind, auth: f.Auth, status: f.Respond.Status}
 	var err error
 	if h.match, err = parseMatch(join(path, "match"), f.Match, warn); err != nil {
 		return nil, err
@@ -44,6 +44,17 @@ func parseHandshake(path string, f *handFile, warn func(string)) (*handshake, er
 	}
 	if f.Capture != nil {
 		if h.capture, err = parseTemplate(join(path, "capture.secret"), f.Capture.Secret, inIdentity); err != nil {
+			return nil, err
+		}
+	}
+	if f.Then != nil {
+		if !h.auth {
+			return nil, at(join(path, "then"), "needs auth: true: a stranger must not choose what is fetched")
+		}
+		if h.then, err = parseTemplate(join(path, "then.get"), f.Then.Get, inIdentity); err != nil {
+			return nil, err
+		}
+		if h.hosts, err = parseHosts(join(path, "then.allow_hosts"), f.Then.AllowHosts); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +155,7 @@ func (h *handshake) checked(in *input) *Refusal {
 // shake answers a handshake; done is false when the request is none.
 func (c *Checker) shake(in *input) (res Result, refusal *Refusal, done bool) {
 	for _, h := range c.handshakes {
-		if (h.capture != nil && !c.waiting) || !h.match.holds(in) {
+		if (h.capture != nil && !in.r.Capturing) || !h.match.holds(in) {
 			continue
 		}
 		if h.auth {
@@ -165,10 +176,22 @@ func (c *Checker) shake(in *input) (res Result, refusal *Refusal, done bool) {
 			}
 			res.Captured = string(b)
 		}
+		if h.then != nil {
+			b, missing := h.then.append(nil, in)
+			if _, ok := h.hosts.allow(string(b)); missing != nil || !ok {
+				return res, &Refusal{Reason: KeyUntrusted, Detail: "then.allow_hosts", Signed: true}, true
+			}
+			res.Then = string(b)
+		}
 		res.Handshake, refusal = h.answer(in)
 		return res, refusal, true
 	}
 	return res, nil, false
+}
+
+// Captures tells whether a handshake of the provider brings the source's secret.
+func (p *Provider) Captures() bool {
+	return slices.ContainsFunc(p.shakes, func(h *handshake) bool { return h.capture != nil })
 }
 
 func (h *handshake) each(f func(*placeholder)) {
@@ -179,12 +202,4 @@ func (h *handshake) each(f func(*placeholder)) {
 		hd.value.each(f)
 	}
 	h.body.each(f)
-}
-
-// supported refuses what this version does not do yet.
-func (h *handshake) supported(path string) error {
-	if h.then {
-		return fmt.Errorf("%s: then is not supported by this version", path)
-	}
-	return nil
 }

@@ -126,7 +126,7 @@ func (c *Checker) isTest(in *input) bool { return c.test != nil && c.test.fields
 
 // identify finds out which events a verified request holds.
 func (c *Checker) identify(in *input, v verdict) (Result, *Refusal) {
-	res := Result{Slot: v.slot, Unverified: c.unverified}
+	res := Result{Slot: v.slot, Unverified: v.unproven}
 	in.hidden = v.hidden
 	c.unpackText(in)
 	b, problem := c.split(in)
@@ -158,7 +158,7 @@ func (c *Checker) identify(in *input, v verdict) (Result, *Refusal) {
 // doubtful is the result for a request that cannot be identified: quarantine when it is
 // proven to be the provider's, a refusal when anybody may have sent it.
 func (c *Checker) doubtful(in *input, res Result, why string) (Result, *Refusal) {
-	if c.unverified {
+	if res.Unverified {
 		return res, &Refusal{Reason: MalformedBody, Detail: why}
 	}
 	e := c.whole(in)

@@ -26,6 +26,8 @@ type input struct {
 	sig    container
 	sigs   signatures
 	item   string // JSON of the batch item being read
+	claims string // JSON of a proven token; kid is its key id
+	kid    string
 	hidden *hidden
 	full   bool // an empty value counts as absent: for identity
 	tmp    []byte

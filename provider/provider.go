@@ -6,6 +6,7 @@
 package provider
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"time"
@@ -21,6 +22,18 @@ type Request struct {
 	Header http.Header
 	Body   []byte     // raw bytes
 	Remote netip.Addr // the sender, as believed
+
+	// Context bounds the wait for keys that have to be fetched; nil: only Keys does.
+	Context context.Context
+	// Capturing: a person has opened the window in which a handshake may bring a secret.
+	Capturing bool
+}
+
+func (r *Request) context() context.Context {
+	if r.Context == nil {
+		return context.Background()
+	}
+	return r.Context
 }
 
 // Settings are what a user configured for one source.
@@ -34,8 +47,9 @@ type Settings struct {
 	Type      []string          // templates that replace the file's; nil: the file's
 	Resource  []string          // likewise
 	Batch     string            // "split" (default) or "whole"
-	Waiting   bool              // waits for a handshake that brings its secret
+	Waiting   bool              // has no secret yet: a handshake will bring it
 	MaxBody   int64             // bounds a decoded body; 0: the file's, else 1 MiB
+	Keys      Keys              // gets keys that the provider publishes; nil: what needs one is not judged (NoKey)
 }
 
 // IDRule says where the event id stands: exactly one of its fields is set.
@@ -48,9 +62,10 @@ type IDRule struct {
 // Result is what a good request says.
 type Result struct {
 	Handshake  *Reply // set: answer with it and store nothing
+	Then       string // a URL of an allowed host, to be got once after the answer
 	Captured   string // a secret that the handshake brought: it verifies nothing until a person confirms it
 	Slot       int    // which secret verified, from 1; 0 when none is used
-	Unverified bool   // the source has no authentication
+	Unverified bool   // nobody vouches for it: the source has no authentication, or the event is but a hint
 	Events     []Event
 	Empty      bool // an empty batch: answer 2xx, store nothing
 	// Quarantine is why a verified request cannot be identified or split. Then
@@ -97,6 +112,7 @@ const (
 	ClaimMismatch     Reason = "claim_mismatch"
 	MalformedBody     Reason = "malformed_body"
 	IPNotAllowed      Reason = "ip_not_allowed"
+	NotConfirmed      Reason = "not_confirmed" // the provider was asked and knows nothing of it
 	// Two that the edge answers with a status of their own: 415 and 413.
 	UnsupportedEncoding Reason = "unsupported_encoding" // signed_over decoded, and this Content-Encoding cannot be undone
 	TooLarge            Reason = "too_large"            // decoded bytes or batch items over the limit
@@ -109,6 +125,7 @@ type Refusal struct {
 	Detail string        // which header, field or number: "header:Stripe-Signature"
 	Skew   time.Duration // signed time against ours, of the two timestamp reasons
 	Signed bool          // a well-formed signature was there
+	noKey  *NoKey        // it is none, then: the request could not be judged
 }
 
 func (r *Refusal) Error() string {

@@ -12,7 +12,9 @@ import (
 // errCannotSign is the error of schemes and places that cannot be written.
 var errCannotSign = errors.New("provider: this request cannot be signed")
 
-// CanSign tells whether Sign works: symmetric schemes only.
+func errMissing(what string) error { return fmt.Errorf("%w: %s is missing", errCannotSign, what) }
+
+// CanSign tells whether Sign works: with shared keys, and for a Rehearsal.
 func (c *Checker) CanSign() bool { return c.auth.canSign() }
 
 // SignsInBody tells whether the signature or its timestamp stands inside the body, so
@@ -56,13 +58,16 @@ func pick[T any](list []T, slot int, slotOf func(T) int) (T, bool) {
 	return list[0], true
 }
 
-func (c *hmacCheck) sign(s *signing) (failed error) {
+func (c *signedCheck) sign(s *signing) (failed error) {
 	in := s.in
-	if name := c.wants.missing(in); name != "" && !c.timeAt(name) {
-		return fmt.Errorf("%w: %s is missing", errCannotSign, name)
+	if name := c.wants.missing(in); name != "" && !c.timeAt(name) && !c.remote.at(name) {
+		return errMissing(name)
 	}
 	if r := c.decode(in); r != nil {
 		return fmt.Errorf("%w: %s", errCannotSign, r.Reason)
+	}
+	if err := c.place(s); err != nil {
+		return err
 	}
 	in.sig = container{rule: c.sig}
 	keys := c.order(s.slot)
@@ -86,10 +91,44 @@ func (c *hmacCheck) sign(s *signing) (failed error) {
 	return failed
 }
 
+// place writes what a good request says beside its signature: where the key is, and what
+// the source is about.
+func (c *signedCheck) place(s *signing) error {
+	for _, e := range c.equals {
+		want, missing := e.want.append(nil, s.in)
+		if missing != nil {
+			return errMissing(missing.text)
+		}
+		if got, ok := e.at.read(s.in); !ok || got != string(want) {
+			if err := s.set(e.at, string(want)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.remote.place(s)
+}
+
+// place names a key document where the request names none that could be one.
+func (k *keySource) place(s *signing) error {
+	if k == nil || len(k.url.parts) != 1 || k.url.parts[0].ph == nil {
+		return nil
+	}
+	if _, r := k.locate(s.in); r == nil {
+		return nil
+	}
+	host := strings.ReplaceAll(strings.Join(k.hosts[0], "."), "*", testKid)
+	return s.set(place{placeholder: k.url.parts[0].ph}, "https://"+host+"/"+testKid+k.ends)
+}
+
+// at tells whether the key's place is the input of that name.
+func (k *keySource) at(name string) bool {
+	return k != nil && len(k.url.parts) == 1 && k.url.parts[0].ph != nil && k.url.parts[0].ph.text == name
+}
+
 // order puts the secret of the slot first; where only one signature can stand it is alone.
-func (c *hmacCheck) order(slot int) []*hmacKey {
-	var out []*hmacKey
-	if k, ok := pick(c.keys, slot, func(k *hmacKey) int { return k.slot }); ok {
+func (c *signedCheck) order(slot int) []signingKey {
+	var out []signingKey
+	if k, ok := pick(c.keys, slot, signingKey.slotNumber); ok {
 		out = append(out, k)
 	}
 	if c.sig.format == "plain" {
@@ -104,7 +143,7 @@ func (c *hmacCheck) order(slot int) []*hmacKey {
 }
 
 // timeAt tells whether a wanted input is the timestamp, which sign sets itself.
-func (c *hmacCheck) timeAt(name string) bool {
+func (c *signedCheck) timeAt(name string) bool {
 	found := false
 	if c.time != nil {
 		for _, t := range c.time.from {
@@ -117,7 +156,7 @@ func (c *hmacCheck) timeAt(name string) bool {
 // stamps are the sets of places to write the time into, in the order to try them: all
 // that the request fills already, or else one after the other. A time in the body that
 // nobody checks stays as it is.
-func (c *hmacCheck) stamps(in *input) [][]*placeholder {
+func (c *signedCheck) stamps(in *input) [][]*placeholder {
 	if c.time == nil {
 		return [][]*placeholder{nil}
 	}
@@ -146,7 +185,7 @@ func (c *hmacCheck) stamps(in *input) [][]*placeholder {
 }
 
 // stamp writes the time of now to one place.
-func (c *hmacCheck) stamp(s *signing, p *placeholder) error {
+func (c *signedCheck) stamp(s *signing, p *placeholder) error {
 	value := formatTime(s.in.now, c.time.unit)
 	if p.src == srcSig {
 		s.in.sig.text = c.sig.timeItem(p.arg, value)
@@ -164,16 +203,18 @@ func (r *signatureRule) timeItem(key, value string) string {
 }
 
 // sums signs the first message that the request can make.
-func (c *hmacCheck) sums(in *input, keys []*hmacKey) (which int, sums []string, err error) {
+func (c *signedCheck) sums(in *input, keys []signingKey) (which int, sums []string, err error) {
 	var missing *placeholder
 	for i := range c.messages {
 		sums = sums[:0]
 		for _, k := range keys {
-			st, miss := k.sum(c.messages[i].template, in)
-			if miss == nil {
-				sums = append(sums, string(encode(nil, st.sum, c.sig.encoding)))
+			sig, miss, err := k.sign(c.messages[i].template, in)
+			if err != nil {
+				return 0, nil, err
 			}
-			k.put(st)
+			if miss == nil {
+				sums = append(sums, string(encode(nil, sig, c.sig.encoding)))
+			}
 			if missing == nil {
 				missing = miss
 			}
@@ -183,13 +224,13 @@ func (c *hmacCheck) sums(in *input, keys []*hmacKey) (which int, sums []string, 
 		}
 	}
 	if missing != nil {
-		return 0, nil, fmt.Errorf("%w: %s is missing", errCannotSign, missing.text)
+		return 0, nil, errMissing(missing.text)
 	}
 	return 0, nil, errCannotSign
 }
 
 // write puts the signatures where Receive reads them.
-func (c *hmacCheck) write(s *signing, which int, sums []string) error {
+func (c *signedCheck) write(s *signing, which int, sums []string) error {
 	r := c.sig
 	var items []string
 	if s.in.sig.text != "" {

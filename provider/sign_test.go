@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -15,7 +16,9 @@ func compileFor(t testing.TB, p *Provider, v Vector, secrets ...string) *Checker
 	if len(secrets) == 0 {
 		secrets = v.Secrets
 	}
-	c, err := p.Compile(Settings{Secrets: secrets, Params: v.Params, Auth: v.Auth})
+	s := v.Settings(p)
+	s.Secrets = secrets
+	c, err := p.Compile(s)
 	if err != nil {
 		t.Fatalf("%s: compile: %v", v.Name, err)
 	}
@@ -50,11 +53,8 @@ func TestWhatWeSignAfreshVerifiesForEveryProvider(t *testing.T) {
 			t.Parallel()
 			p, _ := cat.Get(name)
 			signed := 0
-			for _, v := range goodVectors(t, name) {
-				c := compileFor(t, p, v)
-				if !c.CanSign() {
-					continue
-				}
+			for _, v := range hintsToo(t, name) {
+				c := signerFor(t, p, v)
 				r := request(t, v)
 				later := time.Unix(v.Now, 0).AddDate(1, 0, 0) // the old timestamp is long expired
 				old := slices.Clone(r.Body)
@@ -81,13 +81,52 @@ func TestWhatWeSignAfreshVerifiesForEveryProvider(t *testing.T) {
 	}
 }
 
+// hintsToo are the good vectors, or those of a provider that signs nothing.
+func hintsToo(t testing.TB, name string) []Vector {
+	if out := goodVectors(t, name); len(out) > 0 {
+		return out
+	}
+	var out []Vector
+	for _, v := range vectorsOf(t, name) {
+		if v.Expect.Reason == "unverified" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+var (
+	rehearsalsLock sync.Mutex
+	rehearsals     = map[string]*Checker{} // making an RSA key takes a while
+)
+
+// signerFor is the source's checker where it can sign, else its rehearsal.
+func signerFor(t testing.TB, p *Provider, v Vector) *Checker {
+	t.Helper()
+	c := compileFor(t, p, v)
+	if c.CanSign() {
+		return c
+	}
+	rehearsalsLock.Lock()
+	defer rehearsalsLock.Unlock()
+	key := p.Name + string(v.Auth)
+	if rehearsals[key] == nil {
+		r, err := c.Rehearsal()
+		if err != nil {
+			t.Fatalf("%s: rehearsal: %v", v.Name, err)
+		}
+		rehearsals[key] = r
+	}
+	return rehearsals[key]
+}
+
 func TestSignNeedsNoOldSignature(t *testing.T) {
 	t.Parallel()
 	cat := folder(t)
 	for _, name := range cat.Names() {
 		p, _ := cat.Get(name)
 		for _, v := range goodVectors(t, name) {
-			c := compileFor(t, p, v)
+			c := signerFor(t, p, v)
 			if c.SignsInBody() {
 				continue // the place of the signature must be there
 			}

@@ -87,32 +87,33 @@ type signatures struct {
 	n    int
 	size [maxSignatures]uint8
 	data [maxSignatures][64]byte
+	long [][]byte // those of more than 64 bytes: RSA, ECDSA in DER
 }
+
+// longest is the size of a signature of an RSA key of 8192 bits.
+const longest = 1024
 
 // add decodes one; what does not decode or is too long can match nothing and is dropped.
 func (s *signatures) add(item, enc string) {
-	if s.n == maxSignatures {
+	if s.n+len(s.long) == maxSignatures || strings.ContainsAny(item, "\r\n") { // the decoder passes over line ends
+		return
+	}
+	if enc == "base64url" {
+		item = strings.TrimRight(item, "=")
+	}
+	if len(item) > 2*len(s.data[0]) || (enc != "hex" && len(item) > 88) {
+		s.addLong(item, enc)
 		return
 	}
 	var n int
 	var err error
 	dst := s.data[s.n][:]
-	switch enc {
-	case "hex":
-		if hex.DecodedLen(len(item)) > len(dst) {
-			return
-		}
+	if enc == "hex" {
 		n, err = hex.Decode(dst, append(make([]byte, 0, 128), item...))
-	default:
-		e := base64.StdEncoding
-		if enc == "base64url" {
-			e, item = base64.RawURLEncoding, strings.TrimRight(item, "=")
-		}
-		if len(item) > 88 || strings.ContainsAny(item, "\r\n") { // the decoder passes over line ends
-			return
-		}
+	} else {
 		var buf [66]byte
-		if n, err = e.Strict().Decode(buf[:], append(make([]byte, 0, 88), item...)); err != nil || n > len(dst) {
+		if n, err = base64Of(enc).Decode(buf[:], append(make([]byte, 0, 88), item...)); err == nil && n > len(dst) {
+			s.long = append(s.long, append([]byte(nil), buf[:n]...))
 			return
 		}
 		copy(dst, buf[:n])
@@ -122,6 +123,47 @@ func (s *signatures) add(item, enc string) {
 	}
 	s.size[s.n] = uint8(n)
 	s.n++
+}
+
+func (s *signatures) addLong(item, enc string) {
+	if len(item) > 2*longest {
+		return
+	}
+	var out []byte
+	var err error
+	if enc == "hex" {
+		out, err = hex.DecodeString(item)
+	} else {
+		out, err = base64Of(enc).DecodeString(item)
+	}
+	if err == nil && len(out) <= longest {
+		s.long = append(s.long, out)
+	}
+}
+
+func base64Of(enc string) *base64.Encoding {
+	if enc == "base64url" {
+		return strictURL
+	}
+	return strictStd
+}
+
+var (
+	strictStd = base64.StdEncoding.Strict()
+	strictURL = base64.RawURLEncoding.Strict()
+)
+
+// some tells whether there is any that can match.
+func (s *signatures) some() bool { return s.n+len(s.long) > 0 }
+
+// each calls f for every one.
+func (s *signatures) each(f func([]byte)) {
+	for i := range s.n {
+		f(s.data[i][:s.size[i]])
+	}
+	for _, sig := range s.long {
+		f(sig)
+	}
 }
 
 // match compares a sum with every signature, each in constant time.
@@ -138,7 +180,7 @@ func (s *signatures) match(sum []byte) bool {
 // collect reads the signatures of a request into in.sigs and the container into
 // in.sig. The refusal is nil when at least one item of the stated form is there.
 func (s *signatureRule) collect(in *input) *Refusal {
-	in.sigs.n, in.sig = 0, container{}
+	in.sigs.n, in.sigs.long, in.sig = 0, in.sigs.long[:0], container{}
 	there, formed := "", false
 	for _, p := range s.from {
 		text, ok := p.read(in)

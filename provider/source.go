@@ -16,8 +16,9 @@ type placeholder struct {
 	src     source
 	arg     string // canonical header name, name, or gjson path
 	filters []filter
-	objects bool // an object counts as present (filter const)
-	digest  bool // some filter is a digest
+	objects bool   // an object counts as present (filter const)
+	digest  bool   // some filter is a digest
+	usual   string // of a param: the value where the source has none
 }
 
 type source int
@@ -70,7 +71,7 @@ func parseSource(text string, use usage) (*placeholder, error) {
 	switch src {
 	case srcHeader:
 		ph.arg = http.CanonicalHeaderKey(arg)
-	case srcJSON, srcItem:
+	case srcJSON, srcItem, srcJWT:
 		path, err := gjsonPath(arg)
 		if err != nil {
 			return nil, err
@@ -185,13 +186,21 @@ func (p *placeholder) raw(dst []byte, in *input) ([]byte, bool) {
 		return append(dst, r.Host...), r.Host != ""
 	case srcParam:
 		v, ok := in.params[p.arg]
+		if v == "" && p.usual != "" {
+			v, ok = p.usual, true
+		}
 		return append(dst, v...), ok
 	case srcSecret:
 		return append(dst, in.secret...), in.secret != ""
+	case srcJWT:
+		if in.claims == "" && p.arg == "kid" {
+			return append(dst, in.kid...), in.kid != ""
+		}
+		return appendJSON(dst, in.claims, p)
 	case srcNow:
 		return strconv.AppendInt(dst, in.now.Unix(), 10), true
 	}
-	return dst, false // srcJWT: no token was verified
+	return dst, false
 }
 
 // appendJSON writes the text of a value: strings decoded, numbers and truth values as

@@ -144,6 +144,11 @@ func parsePlaceholder(text string, use usage) (*placeholder, error) {
 		return nil, err
 	}
 	ph.text = text
+	if ph.src == srcParam && len(words) > 1 {
+		if usual, ok := strings.CutPrefix(words[1], "or:"); ok { // what a param is when the source has none
+			ph.usual, words = usual, slices.Delete(words, 1, 2)
+		}
+	}
 	for i, w := range words[1:] {
 		f, err := parseFilter(w)
 		if err != nil {

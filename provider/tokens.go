@@ -36,7 +36,11 @@ func (c *Checker) tokenNames(src source) []string {
 // tokens calls f for the places of tokens.
 func tokens(c check, f func(*placeholder)) {
 	switch c := c.(type) {
-	case *hmacCheck: // a signature is worth nothing without its body
+	case *signedCheck: // a signature is worth nothing without its body
+	case *jwtCheck:
+		if c.bodyHash == nil {
+			c.marks(f)
+		}
 	case anyOf:
 		for _, one := range c {
 			tokens(one, f)

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ type Vector struct {
 	Secrets      []string          `json:"secrets"`
 	Params       map[string]string `json:"params"`
 	Auth         json.RawMessage   `json:"auth"`  // replaces the provider's
-	Fetch        map[string]string `json:"fetch"` // what a URL would have given; not read by this version
+	Fetch        map[string]string `json:"fetch"` // what a URL would have given
 	RemoteAddr   string            `json:"remote_addr"`
 	Now          int64             `json:"now"` // unix seconds
 	Expect       struct {
@@ -98,7 +99,32 @@ func (v *Vector) Request() (*Request, error) {
 		}
 		r.Remote = a
 	}
+	r.Capturing = len(v.Secrets) == 0
 	return r, nil
+}
+
+// Settings are those of a source that the vector could have been sent to.
+func (v *Vector) Settings(p *Provider) Settings {
+	return Settings{Secrets: v.Secrets, Params: v.Params, Auth: v.Auth, Waiting: len(v.Secrets) == 0,
+		Unsigned: p.unsigned() && len(v.Auth) == 0, Keys: shelf(v.Fetch)}
+}
+
+// shelf is Keys for vectors: documents by URL. One that is not there does not exist.
+type shelf map[string]string
+
+func (s shelf) Key(_ context.Context, r KeyRequest) ([]byte, error) {
+	doc, ok := s[r.URL]
+	if !ok {
+		return nil, ErrNoSuchKey
+	}
+	return []byte(doc), nil
+}
+
+func (s shelf) Ask(_ context.Context, url, _ string) (int, []byte, error) {
+	if doc, ok := s[url]; ok {
+		return http.StatusOK, []byte(doc), nil
+	}
+	return http.StatusNotFound, nil, nil
 }
 
 // Judge runs a vector through Compile and Receive exactly as the edge does, by the
@@ -108,8 +134,7 @@ func (c *Catalogue) Judge(v Vector, providerName string) (diffs []string) {
 	if !ok {
 		return []string{fmt.Sprintf("no provider %q", providerName)}
 	}
-	ch, err := p.Compile(Settings{Secrets: v.Secrets, Params: v.Params, Auth: v.Auth, Waiting: len(v.Secrets) == 0,
-		Unsigned: p.unsigned() && len(v.Auth) == 0})
+	ch, err := p.Compile(v.Settings(p))
 	if err != nil {
 		return []string{"compile: " + err.Error()}
 	}

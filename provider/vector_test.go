@@ -37,6 +37,13 @@ func vectorsOf(t testing.TB, name string) []Vector {
 func TestEveryVectorOfEveryEmbeddedProviderPasses(t *testing.T) {
 	t.Parallel()
 	c := folder(t)
+	total := 0
+	for _, name := range c.Names() {
+		total += len(vectorsOf(t, name))
+	}
+	if len(c.Names()) != 97 || total != 1343 {
+		t.Errorf("%d providers, %d vectors", len(c.Names()), total)
+	}
 	for _, name := range c.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

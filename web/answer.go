@@ -41,6 +41,7 @@ func answerTo(v *visit, err error) answer {
 	var (
 		refusal *provider.Refusal
 		tooMany *errTooMany
+		noKey   *provider.NoKey
 	)
 	switch {
 	case err == nil:
@@ -51,8 +52,10 @@ func answerTo(v *visit, err error) answer {
 		a := refuse(http.StatusMethodNotAllowed, "method-not-allowed", "")
 		a.allow = v.source.allow
 		return a
-	case errors.Is(err, errUnsigned):
+	case errors.Is(err, errUnsigned), errors.Is(err, errNotWaiting):
 		return unverified(v)
+	case errors.As(err, &noKey):
+		return later(refuse(http.StatusServiceUnavailable, "key-unavailable", "not stored, send again"), noKey.RetryAfter())
 	case errors.As(err, &refusal):
 		return refused(v, refusal)
 	case errors.Is(err, errTooLarge):

@@ -31,21 +31,17 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 		a.Remote = v.remote.String()
 	}
 	v.lanes = src.lanes
-	whole, ours := []string(nil), false
-	if e.announced.waiting() {
-		whole, ours = e.announced.take(eventKey{source: src.Name, request: sha256.Sum256(v.request.Body)}, v.now)
+	if v.test == nil {
+		v.test = e.expected(v)
 	}
 	for i := range v.result.Events {
 		ev := src.event(&v.result.Events[i], v.request.Body)
 		if ev.Quarantine = v.result.Quarantine; ev.Quarantine != "" {
 			ev.ID, ev.Made = "", false
-		} else if to, ok := e.announced.take(eventKey{source: src.Name, event: ev.ID}, v.now); ok || ours {
-			if !ok {
-				to = whole
-			}
+		} else if v.test != nil { // a batch of ours is a test as a whole
 			ev.Test = true
-			ev.Jobs = src.testJobs(ev.ID, to)
-			v.lanes = to
+			ev.Jobs = src.testJobs(ev.ID, v.test.destinations)
+			v.lanes = v.test.destinations
 		} else {
 			ev.Jobs = src.jobs(ev.ID, ev.Test)
 		}

@@ -162,13 +162,13 @@ func TestAnnouncedTestsGoWhereTheyAreSent(t *testing.T) {
 		in := &inbox{}
 		var woken []string
 		e := newEdge(t, EdgeOptions{Inbox: in, Wake: func(d []string) { woken = append(woken, d...) }}, signedSource("g"))
-		e.Announce("g", "t1", []string{"agent", "elsewhere"})
-		e.Announce("g", "late", nil)
+		e.Announce(Announcement{Source: "g", Body: []byte(`{"t":1}`), Destinations: []string{"agent", "elsewhere"}})
+		e.Announce(Announcement{Source: "g", Body: []byte(`{"late":1}`)})
 		postSigned(e, "/in/g", "other", "{}")
-		postSigned(e, "/in/g", "t1", "{}")
-		postSigned(e, "/in/g", "t1", "{}")
+		postSigned(e, "/in/g", "t1", `{"t":1}`)
+		postSigned(e, "/in/g", "t1", `{"t":1}`)
 		time.Sleep(announceFor + time.Second)
-		postSigned(e, "/in/g", "late", "{}")
+		postSigned(e, "/in/g", "late", `{"late":1}`)
 
 		all := in.all()
 		if all[0].Events[0].Test || all[2].Events[0].Test || all[3].Events[0].Test {
@@ -189,7 +189,7 @@ func TestAnAnnouncedRequestMakesAllItsEventsTests(t *testing.T) {
 	in := &inbox{}
 	s := signedSource("g")
 	e := newEdge(t, EdgeOptions{Inbox: in}, s)
-	e.AnnounceRequest("g", []byte(`{"batch":1}`), []string{"elsewhere"})
+	e.Announce(Announcement{Source: "g", Body: []byte(`{"batch":1}`), Destinations: []string{"elsewhere"}})
 	postSigned(e, "/in/g", "a", `{"batch":2}`)
 	postSigned(e, "/in/g", "b", `{"batch":1}`)
 	postSigned(e, "/in/g", "c", `{"batch":1}`)
@@ -206,12 +206,12 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, EdgeOptions{})
 	for i := range 2 * maxAnnounced {
-		e.Announce("g", itoa(i), nil)
+		e.Announce(Announcement{Source: "g", Body: []byte(itoa(i))})
 	}
 	if n := len(e.announced.list); n > maxAnnounced {
 		t.Errorf("%d are kept", n)
 	}
-	if _, ok := e.announced.take(eventKey{source: "g", event: itoa(2*maxAnnounced - 1)}, time.Now()); !ok {
+	if e.announced.find("g", []byte(itoa(2*maxAnnounced-1)), time.Now()) == nil {
 		t.Error("the latest is gone")
 	}
 }

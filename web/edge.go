@@ -4,7 +4,6 @@ package web
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -26,6 +25,8 @@ type EdgeOptions struct {
 	Rejections store.Rejections            // nil: rejections are logged and counted only
 	Wake       func(destinations []string) // jobs were queued; must not block or keep the slice
 	Changed    func(delivery int64)        // a delivery was written; must not block
+	Captures   Captures                    // nil: no source learns its secret from a handshake
+	Follow     func(source, url string)    // a handshake asks for this URL to be got once; must not block; nil: it is not
 	Alert      func()                      // a matter for a person came up: a quarantined event, a clock that is not set; must not block
 
 	TrustedProxies  []netip.Prefix // whose forwarded header is believed; default none
@@ -48,6 +49,8 @@ type Edge struct {
 	wake            func([]string)
 	changed         func(int64)
 	alert           func()
+	follow          func(source, url string)
+	captures        captures
 	trusted         []netip.Prefix
 	forwardedHeader string
 	budget          *budget
@@ -68,7 +71,7 @@ type Edge struct {
 // NewEdge makes the edge; it answers 404 until SetSources. Close it after the server.
 func NewEdge(o EdgeOptions) *Edge {
 	e := &Edge{
-		inbox: o.Inbox, wake: o.Wake, changed: o.Changed, alert: o.Alert,
+		inbox: o.Inbox, wake: o.Wake, changed: o.Changed, alert: o.Alert, follow: o.Follow, captures: captures{store: o.Captures},
 		trusted: o.TrustedProxies, forwardedHeader: http.CanonicalHeaderKey(o.ForwardedHeader),
 		shed: newShed(), clock: newClock(o.BuildTime, o.Newest),
 		now: o.Now, log: o.Log, set: o.Metrics,
@@ -83,6 +86,9 @@ func NewEdge(o EdgeOptions) *Edge {
 	}
 	if e.alert == nil {
 		e.alert = func() {}
+	}
+	if e.follow == nil {
+		e.follow = func(string, string) {}
 	}
 	if e.forwardedHeader == "" {
 		e.forwardedHeader = "X-Forwarded-For"
@@ -126,18 +132,10 @@ func (e *Edge) SetSources(list []Source) {
 	e.sources.Store(&m)
 }
 
-// Announce says that the next event of the source with this id is a test of ours: it
-// is marked as one and goes to these destinations instead of the source's own. It is
-// forgotten after ten minutes.
-func (e *Edge) Announce(source, eventID string, destinations []string) {
-	e.announced.add(eventKey{source: source, event: eventID}, destinations, e.now())
-}
-
-// AnnounceRequest says the same of every event in the next request with this body: of a
-// batch, and where the provider sends no id.
-func (e *Edge) AnnounceRequest(source string, body []byte, destinations []string) {
-	e.announced.add(eventKey{source: source, request: sha256.Sum256(body)}, destinations, e.now())
-}
+// Announce says that a request of ours is on its way in: its event is marked as a test
+// and goes to the announced destinations instead of the source's own. One request is
+// meant, by the digest of its body; it is forgotten after ten minutes.
+func (e *Edge) Announce(n Announcement) { e.announced.add(n, e.now()) }
 
 // ClockSet is false while the wall clock lies before the build or the newest event.
 func (e *Edge) ClockSet() bool { return e.clock.set(e.now()) }
@@ -151,17 +149,19 @@ func (e *Edge) Close() { e.rejects.close() }
 
 // visit is one request on its way through the edge.
 type visit struct {
-	start   time.Time // monotonic: durations
-	now     time.Time // what the clock says: verdicts and records
-	source  *source
-	rest    string // of the path, after the source
-	remote  netip.Addr
-	conn    *conn
-	share   int64 // of the byte budget
-	unread  bool  // a part of the body was not read
-	request provider.Request
-	result  provider.Result
+	start     time.Time // monotonic: durations
+	now       time.Time // what the clock says: verdicts and records
+	source    *source
+	rest      string // of the path, after the source
+	remote    netip.Addr
+	conn      *conn
+	share     int64 // of the byte budget
+	capturing bool  // the source takes a secret from a handshake now
+	unread    bool  // a part of the body was not read
+	request   provider.Request
+	result    provider.Result
 
+	test     *announcement   // set: it is a test of ours
 	outcomes []store.Outcome // set once the event is on disk
 	lanes    []string        // whom to wake for it
 	written  bool            // the answer is on its way

@@ -122,6 +122,19 @@ func (in *inbox) all() []store.Arrival {
 	return append([]store.Arrival(nil), in.arrivals...)
 }
 
+// settings keeps captured secrets in memory.
+type settings map[string]string
+
+func (s settings) Setting(_ context.Context, name string) (string, bool, error) {
+	v, ok := s[name]
+	return v, ok, nil
+}
+
+func (s settings) PutSetting(_ context.Context, name, value string) error {
+	s[name] = value
+	return nil
+}
+
 // ring keeps rejections in memory.
 type ring struct {
 	mu   sync.Mutex

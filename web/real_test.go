@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,14 +103,14 @@ func TestEveryVectorThroughTheEdge(t *testing.T) {
 			checkVector(t, p, v)
 		}
 	}
-	if ran < 500 {
+	if ran != 1343 {
 		t.Errorf("only %d vectors ran", ran)
 	}
 }
 
 func checkVector(t *testing.T, p *provider.Provider, v provider.Vector) {
 	t.Helper()
-	c, err := p.Compile(provider.Settings{Secrets: v.Secrets, Params: v.Params, Auth: v.Auth, Waiting: len(v.Secrets) == 0})
+	c, err := p.Compile(v.Settings(p))
 	if err != nil {
 		t.Errorf("%s: %v", v.Name, err)
 		return
@@ -124,7 +125,7 @@ func checkVector(t *testing.T, p *provider.Provider, v provider.Vector) {
 	}
 	in := &inbox{}
 	now := time.Unix(v.Now, 0)
-	e := newEdge(t, EdgeOptions{Inbox: in, Now: func() time.Time { return now }}, Source{
+	e := newEdge(t, EdgeOptions{Inbox: in, Now: func() time.Time { return now }, Captures: settings{}}, Source{
 		Name: "x", Provider: p.Name, Checker: c, PublicURL: public, Unsigned: true, RejectStatus: p.RejectStatus(),
 	})
 	r := httptest.NewRequest(v.Method, "http://hooks.example.test/in/x", strings.NewReader(string(want.Body)))
@@ -138,6 +139,14 @@ func checkVector(t *testing.T, p *provider.Provider, v provider.Vector) {
 	}
 	r.RequestURI = target
 	r.Header = want.Header
+	if v.RemoteAddr != "" {
+		r.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(v.RemoteAddr), 1234).String()
+	}
+	if len(v.Secrets) == 0 && p.Captures() {
+		if _, err := e.OpenCapture(t.Context(), (*e.sources.Load())[nameOf(target)].Name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	switch {
@@ -145,6 +154,8 @@ func checkVector(t *testing.T, p *provider.Provider, v provider.Vector) {
 		if w.Code != 405 || len(in.all()) != 0 { // events come by POST only
 			t.Errorf("%s: %d for %s, stored %d", v.Name, w.Code, v.Method, len(in.all()))
 		}
+	case v.Expect.Response != nil && v.Expect.Reason == "handshake":
+		checkHandshake(t, &v, w)
 	case strings.Contains(w.Body.String(), `"accepted":0,"duplicates":0`): // an empty batch
 	case v.Expect.Verdict == "ok" && w.Code >= 300:
 		t.Errorf("%s: %d %s", v.Name, w.Code, w.Body)
@@ -158,6 +169,28 @@ func checkVector(t *testing.T, p *provider.Provider, v provider.Vector) {
 	if strings.Contains(w.Body.String(), `"method"`) {
 		t.Errorf("%s: an answer with a method, which Telegram would call", v.Name)
 	}
+}
+
+// checkHandshake holds the whole answer against the vector's: status, headers, body.
+func checkHandshake(t *testing.T, v *provider.Vector, w *httptest.ResponseRecorder) {
+	t.Helper()
+	want := v.Expect.Response
+	if w.Code != want.Status {
+		t.Errorf("%s: %d, want %d", v.Name, w.Code, want.Status)
+	}
+	if want.Body != nil && v.Method != http.MethodHead && w.Body.String() != *want.Body {
+		t.Errorf("%s: body %q, want %q", v.Name, w.Body, *want.Body)
+	}
+	for name, value := range want.Headers {
+		if got := w.Header().Get(name); got != value {
+			t.Errorf("%s: %s is %q, want %q", v.Name, name, got, value)
+		}
+	}
+}
+
+func nameOf(target string) string {
+	_, name, _ := route(pathOf(target))
+	return name
 }
 
 // rename gives the edge's one source the name in a vector's path.

@@ -72,6 +72,9 @@ func (e *Edge) early(r *http.Request, v *visit) error {
 	if r.ContentLength > src.MaxBody {
 		return errTooLarge
 	}
+	if v.capturing = e.captures.isOpen(src.Name, v.now); v.capturing {
+		return nil // the handshake that is waited for is not signed
+	}
 	return src.Checker.Early(r.Method, r.Header)
 }
 
@@ -84,15 +87,20 @@ func (e *Edge) verify(r *http.Request, v *visit, body []byte) (err error) {
 	target := rawTarget(r)
 	v.request = provider.Request{
 		Method: r.Method, Target: target, URL: v.source.url(v.rest, target), Host: r.Host,
-		Header: r.Header, Body: body, Remote: v.remote,
+		Header: r.Header, Body: body, Remote: v.remote, Context: r.Context(), Capturing: v.capturing,
 	}
-	v.result, err = v.source.Checker.Receive(&v.request, v.now)
+	if !e.rehearse(v) {
+		v.result, err = v.source.Checker.Receive(&v.request, v.now)
+	}
 	if err != nil {
 		var refusal *provider.Refusal
 		if errors.As(err, &refusal) && timeFault(refusal.Reason) && !e.clock.set(v.now) {
 			return errClock
 		}
 		return err
+	}
+	if v.result.Captured != "" {
+		return e.captures.keep(v.source.Name, v.result.Captured, v.remote.String(), v.now)
 	}
 	if v.result.Handshake != nil {
 		return nil

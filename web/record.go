@@ -39,6 +39,9 @@ func (e *Edge) recordSuccess(v *visit, a answer) {
 	src := v.source
 	if v.result.Handshake != nil {
 		src.handshakes.Inc()
+		if v.result.Then != "" {
+			e.follow(src.Name, v.result.Then)
+		}
 		e.log.Info("receive", "source", src.Name, "outcome", "handshake", "status", a.status)
 		return
 	}
@@ -113,8 +116,11 @@ func reason(err error) string {
 	var (
 		refusal *provider.Refusal
 		tooMany *errTooMany
+		noKey   *provider.NoKey
 	)
 	switch {
+	case errors.As(err, &noKey):
+		return "key_unavailable"
 	case errors.As(err, &refusal):
 		return string(refusal.Reason)
 	case errors.As(err, &tooMany):
@@ -123,7 +129,7 @@ func reason(err error) string {
 		return "unknown_source"
 	case errors.Is(err, errMethod):
 		return "method"
-	case errors.Is(err, errUnsigned):
+	case errors.Is(err, errUnsigned), errors.Is(err, errNotWaiting):
 		return "unsigned"
 	case errors.Is(err, errTooLarge):
 		return string(provider.TooLarge)
@@ -142,7 +148,7 @@ func reason(err error) string {
 // countsAgainst tells whether an error says something about the address it came from.
 func countsAgainst(err error) bool {
 	var refusal *provider.Refusal
-	return errors.As(err, &refusal) || errors.Is(err, errUnsigned) || errors.Is(err, errTooLarge)
+	return errors.As(err, &refusal) || errors.Is(err, errUnsigned) || errors.Is(err, errNotWaiting) || errors.Is(err, errTooLarge)
 }
 
 // keepRejection tells whether the request goes to the ring, where a person may find
