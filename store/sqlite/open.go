@@ -47,9 +47,9 @@ type DB struct {
 	hot       struct{ payload, nextDue, nextDeadline *sql.Stmt } // on read: asked for every lease
 	schema    int
 
-	w       *writer // of the committer's goroutine alone, as is
-	journal int     // commits, for boundJournal
-	readers readers
+	w           *writer // of the committer's goroutine alone, as is
+	journalHeld bool    // by another program's read; it was told
+	readers     readers
 
 	once     sync.Once // of Close
 	closeErr error

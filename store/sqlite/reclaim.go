@@ -29,32 +29,42 @@ func (d *DB) Reclaim(ctx context.Context, most int64) (freed, left int64, err er
 	return freed, left, wrap(err, "reclaim")
 }
 
-// maxJournal is where the journal is cut back, readers or not: the budget is 64 MiB.
-const maxJournal = 40 << 20
+// Where the journal is cut back, readers or not; the budget is 64 MiB. From longJournal on
+// a read of ours that began over a second ago is ended, from maxJournal on every one.
+const (
+	longJournal = 32 << 20
+	maxJournal  = 44 << 20
+)
 
 // boundJournal copies the journal back and empties it when it has grown too long: that a
 // reader holds on to an old state keeps the usual way, at every checkpointPages, from
-// doing so. Such a reader of ours is ended.
+// doing so.
 func (d *DB) boundJournal() {
-	if d.journal++; d.journal%32 != 0 {
-		return
-	}
 	st, err := os.Stat(d.path + "-wal")
-	if err != nil || st.Size() < maxJournal {
+	if err != nil || st.Size() < longJournal {
+		d.journalHeld = false
 		return
 	}
-	if n := d.readers.end(time.Second); n > 0 {
-		d.log.Warn("ended reads that kept the journal from being emptied", "reads", n, "journal", st.Size())
+	age, wait := time.Second, 0
+	if st.Size() >= maxJournal {
+		age, wait = 0, 100 // milliseconds: what was ended needs a moment to leave
 	}
-	if err := d.w.truncateJournal(); err != nil {
-		d.log.Warn("empty the journal", "err", err, "journal", st.Size())
+	if n := d.readers.end(age); n > 0 {
+		d.log.Warn("ended reads that kept the journal from being emptied", "reads", n, "journal", st.Size())
+	} else if wait > 0 && d.journalHeld {
+		wait = 0 // someone else's read, an sqlite3 shell: it cannot be ended
+	}
+	err = d.w.truncateJournal(wait)
+	if err != nil && wait > 0 && !d.journalHeld {
+		d.log.Warn("the journal cannot be emptied: another program reads the file", "err", err, "journal", st.Size())
+		d.journalHeld = true
 	}
 }
 
-// truncateJournal copies the journal back and empties it. It waits for nobody: a reader
-// in the way makes it an error.
-func (w *writer) truncateJournal() error {
-	if err := w.script("PRAGMA busy_timeout = 0"); err != nil {
+// truncateJournal copies the journal back and empties it. A reader that stays in the way
+// for wait milliseconds makes it an error.
+func (w *writer) truncateJournal(wait int) error {
+	if err := w.script(fmt.Sprintf("PRAGMA busy_timeout = %d", wait)); err != nil {
 		return err
 	}
 	row, _, err := w.row("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -61,7 +61,7 @@ func TestReclaimShrinksTheFileInSmallSteps(t *testing.T) {
 
 func truncate(t *testing.T, db *DB) error {
 	t.Helper()
-	return db.submit(t.Context(), &write{after: (*writer).truncateJournal}, 0)
+	return db.submit(t.Context(), &write{after: func(w *writer) error { return w.truncateJournal(1000) }}, 0)
 }
 
 func fileSize(t *testing.T, path string) int64 {
