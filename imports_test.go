@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"dial":            {"store"},
 	"rule":            {"store"},
 	"keys":            {"dial", "provider"},
+	"keep":            {"store"},
 	"queue":           {"store", "provider", "dial", "rule"},
 	"effect":          {"store", "provider", "dial", "rule"},
 	"admin":           {"store", "effect", "provider", "access", "problem"},

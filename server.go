@@ -18,6 +18,7 @@ import (
 	"acuse/admin"
 	"acuse/config"
 	"acuse/dial"
+	"acuse/keep"
 	"acuse/keys"
 	"acuse/provider"
 	"acuse/queue"
@@ -38,6 +39,8 @@ type server struct {
 	client    *http.Client
 	keys      *keys.Keys
 
+	clock    *keep.Clock // what all times that are stored come from
+	keeper   *keep.Keeper
 	edge     *web.Edge
 	pull     *web.Pull
 	queue    *queue.Queue
@@ -89,18 +92,20 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 		return nil, fmt.Errorf("read totals: %w", err)
 	}
 	s.keys = keys.New(keys.Options{Log: log, Metrics: s.metrics})
+	s.clock = keep.NewClock(keep.ClockOptions{Shifter: s.store, Log: log})
+	s.keeper = keep.New(keep.Options{Store: s.store, Limits: s.limits, Clock: s.clock, Log: log, Metrics: s.metrics})
 	s.users = access.NewUsers(access.UsersOptions{Accounts: s.store})
 	s.tokens = access.NewTokens(access.TokensOptions{Accounts: s.store, AdminToken: string(cfg.AdminToken)})
 	s.queue = queue.New(queue.Options{
-		Jobs: s.store, Node: node, Changed: s.changed, Died: s.died, Woken: s.wokenPull, Log: log, Metrics: s.metrics,
+		Jobs: s.store, Node: node, Now: s.clock.Now, Changed: s.changed, Died: s.died, Woken: s.wokenPull, Log: log, Metrics: s.metrics,
 	})
 	s.edge = web.NewEdge(web.EdgeOptions{
 		Inbox: inbox(s.store), Rejections: s.store, Wake: s.queue.Wake, Changed: s.changed, Alert: s.died,
 		Captures: s.store, Follow: s.keys.Visit,
-		TrustedProxies: cfg.TrustedProxies, BuildTime: buildTime(), Newest: totals.Newest, Log: log, Metrics: s.metrics,
+		TrustedProxies: cfg.TrustedProxies, BuildTime: buildTime(), Newest: totals.Newest, Now: s.clock.Now, Log: log, Metrics: s.metrics,
 	})
 	s.pull = web.NewPull(web.PullOptions{
-		Jobs: s.queue.Watched(), Item: s.item, Allow: s.allow, Who: s.caller, Changed: s.changed, Died: s.died, Log: log, Metrics: s.metrics,
+		Jobs: s.queue.Watched(), Now: s.clock.Now, Item: s.item, Allow: s.allow, Who: s.caller, Changed: s.changed, Died: s.died, Log: log, Metrics: s.metrics,
 	})
 	if s.alerts, err = alert.New(alert.Options{
 		Notices: s.store, Archive: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, URLs: alertURLs(cfg), Name: cfg.Name,
@@ -139,6 +144,15 @@ func (s *server) apply(cfg *config.Config) error {
 	return nil
 }
 
+// limits are what the configuration in force says about keeping.
+func (s *server) limits() keep.Limits {
+	l := s.live.Load()
+	if l == nil {
+		return keep.Limits{}
+	}
+	return keep.Limits{Age: l.cfg.Retention.Age, DeadAge: l.cfg.DeadRetention, Bytes: int64(l.cfg.Retention.Size)}
+}
+
 // run serves until ctx ends, then stops in order: the edge first, so that nothing
 // new comes in, then the lanes, then what people and agents use, then the store.
 func (s *server) run(ctx context.Context, ready func()) error {
@@ -161,6 +175,8 @@ func (s *server) run(ctx context.Context, ready func()) error {
 	}
 	serve(&working, "queue", func() error { return s.queue.Run(leasing, sending) })
 	working.Go(func() { s.alerts.Run(leasing) })
+	working.Go(func() { s.clock.Run(leasing) })
+	working.Go(func() { s.keeper.Run(leasing) })
 	serve(&serving, "public listener", func() error { return s.public.Serve(ls.public) })
 	serve(&serving, "private listener", func() error { return s.private.Serve(ls.private) })
 	serve(&serving, "socket", func() error { return s.socket.Serve(ls.socket) })

@@ -36,6 +36,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		},
 		BasePath: cfg.BasePath,
 		Language: cfg.Language,
+		Now:      s.clock.Now,
 		Log:      s.log,
 	}
 }

@@ -40,9 +40,9 @@ type Config struct {
 	// 100 MiB and 5 % of the volume.
 	MinFree Size `yaml:"min_free" min:"1MiB" max:"1TiB"`
 	// How long and how much of the archive is kept.
-	Retention Retention `yaml:"retention" later:"true"`
-	// How long dead letters are kept.
-	DeadRetention time.Duration `yaml:"dead_retention" default:"90d" min:"1h" max:"3650d" later:"true"`
+	Retention Retention `yaml:"retention"`
+	// How long dead letters, and events in quarantine, are kept: they wait for a person.
+	DeadRetention time.Duration `yaml:"dead_retention" default:"90d" min:"1h" max:"3650d"`
 	// The log, on standard error.
 	Log Log `yaml:"log"`
 	// The private listener: dashboard, API and metrics.
@@ -76,9 +76,10 @@ type Config struct {
 
 // Retention bounds the archive.
 type Retention struct {
-	// Deliveries older than this are removed.
+	// Deliveries that are finished go when they are older than this.
 	Age time.Duration `yaml:"age" default:"30d" min:"1h" max:"3650d"`
-	// The oldest deliveries go when the archive is larger than this.
+	// The oldest finished deliveries go, whatever their age, while the archive takes
+	// more than this.
 	Size Size `yaml:"size" default:"2GiB" min:"16MiB" max:"16TiB"`
 }
 

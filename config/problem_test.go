@@ -132,7 +132,7 @@ func TestLaterKeysAreKnownCheckedAndRefused(t *testing.T) {
 	t.Parallel()
 	for path, text := range map[string]string{
 		"effects": "effects: {s: {base_url: x}}", "egress": "egress: {deny: [a]}", "tls": "tls: {}", "backup": "backup: {}",
-		"retention": "retention: {age: 7d}", "dead_retention": "dead_retention: 7d", "agents": "agents: {listen: \":1\"}",
+		"agents": "agents: {listen: \":1\"}",
 	} {
 		_, _, err := load("acuse.yaml", []byte(text+"\n"), nil, nil)
 		if err == nil || !strings.Contains(err.Error(), path+": not supported by this version yet") {

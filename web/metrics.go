@@ -83,6 +83,8 @@ func writeHealth(w io.Writer, h store.Health) {
 	gauge(w, "acuse_store_writable", number01(h.Writable))
 	gauge(w, "acuse_store_bytes", float64(h.Bytes))
 	gauge(w, "acuse_store_free_bytes", float64(h.Free))
+	gauge(w, "acuse_store_journal_bytes", float64(h.Journal))
+	gauge(w, "acuse_store_longest_transaction_seconds", h.Longest.Seconds())
 	gauge(w, "acuse_store_writes_waiting", float64(h.Queued))
 	gauge(w, "acuse_store_commits_total", float64(h.Commits))
 	gauge(w, "acuse_store_writes_total", float64(h.Writes)) // by commits: the mean batch

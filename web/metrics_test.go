@@ -76,6 +76,7 @@ func TestMetricsSayWhatHappened(t *testing.T) {
 		`acuse_rejections_total{reason="signature_mismatch"} 1`, `acuse_rejections_total{reason="unknown_source"} 1`,
 		`acuse_ack_seconds_count 2`, `acuse_bytes_in_flight 0`, `acuse_clock_not_set 0`, `acuse_pull_waiting 0`,
 		`acuse_store_writable 1`, `acuse_store_commits_total 3`, `acuse_store_writes_total 12`, `acuse_store_writes_waiting 1`,
+		`acuse_store_journal_bytes 0`, `acuse_store_longest_transaction_seconds 0`,
 		`acuse_quarantined 2`, `acuse_deliveries 44`,
 		`acuse_jobs_queued{destination="app"} 5`, `acuse_jobs_leased{destination="app"} 1`, `acuse_jobs_dead{destination="app"} 2`,
 		`acuse_oldest_due_seconds{destination="app"} 90`, `acuse_oldest_due_seconds{destination="agent"} 0`,

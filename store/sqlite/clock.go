@@ -3,23 +3,25 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"acuse/store"
 )
 
 // Shift moves what waits; see store.Clock. One transaction, whatever its size: a part
 // alone would wait for the wrong time.
-func (d *DB) Shift(ctx context.Context, by time.Duration) error {
-	n := by.Milliseconds()
+func (d *DB) Shift(ctx context.Context, now time.Time, by time.Duration) error {
+	from, to := ms(now.Add(-store.Timeline)), ms(now.Add(store.Timeline))
 	err := d.do(ctx, func(w *writer) error {
-		if _, err := w.exec(shiftDue, n); err != nil {
+		if _, err := w.exec(shiftDue, by.Milliseconds(), from, to); err != nil {
 			return err
 		}
-		_, err := w.exec(shiftDeadlines, n)
+		_, err := w.exec(shiftDeadlines, by.Milliseconds(), from, to)
 		return err
 	})
 	return wrap(err, "shift by %v", by)
 }
 
 const (
-	shiftDue       = "UPDATE OR FAIL jobs SET due_at = due_at + ?1, since = since + ?1 WHERE state = 1"
-	shiftDeadlines = "UPDATE OR FAIL jobs SET lease_until = lease_until + ? WHERE state = 2"
+	shiftDue       = "UPDATE OR FAIL jobs SET due_at = due_at + ?1, since = since + ?1 WHERE state = 1 AND due_at BETWEEN ?2 AND ?3"
+	shiftDeadlines = "UPDATE OR FAIL jobs SET lease_until = lease_until + ?1, since = since + ?1 WHERE state = 2 AND lease_until BETWEEN ?2 AND ?3"
 )

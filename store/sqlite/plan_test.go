@@ -92,7 +92,7 @@ func TestQueriesOfLoopsUseTheirIndexes(t *testing.T) {
 		{selectSharing, "deliveries_shared (payload=?)"},
 		{selectPayloadSize, "INTEGER PRIMARY KEY"},
 		{selectRemovable, "deliveries_received (received_at<?)"},
-		{shiftDeadlines, "jobs_lease"},
+		{shiftDeadlines, "jobs_lease (lease_until>? AND lease_until<?)"},
 		{selectFirstSince, "deliveries_received (received_at>?)"},
 	} {
 		args := make([]any, strings.Count(c.text, "?"))
@@ -105,7 +105,7 @@ func TestQueriesOfLoopsUseTheirIndexes(t *testing.T) {
 		plan := explain(t, db, c.text, args...)
 		sorts := c.text == selectJobs || c.text == selectAttempts || c.text == selectJobsOf // one delivery's, or one page's
 		bad := unbounded(plan, sorts)
-		if c.text == selectNextDeadline || c.text == shiftDeadlines {
+		if c.text == selectNextDeadline {
 			bad = "" // the index holds the live leases only
 		}
 		if bad != "" || !strings.Contains(plan, c.index) {

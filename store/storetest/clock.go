@@ -16,10 +16,10 @@ var clockTests = []test{
 			waiting := e.accepted(arrival("s", "waiting"))
 			e.settle(e.lease(t0), store.Queued, t0) // due 10 s later
 			leased := e.accepted(arrival("s", "leased"))
-			l := e.lease(t0) // until a minute later
+			e.lease(t0) // until a minute later
 			before := e.delivery(settled)
 
-			e.ok(e.s.Shift(e.Context(), by))
+			e.ok(e.s.Shift(e.Context(), t0, by))
 			now := at(by)
 			same(e, "due", e.delivery(waiting).Jobs[0].DueAt, now.Add(10*time.Second))
 			same(e, "deadline", e.delivery(leased).Jobs[0].LeaseUntil, now.Add(time.Minute))
@@ -31,12 +31,30 @@ var clockTests = []test{
 			e.idle("app", now.Add(9*time.Second))
 			q := e.query("app", now.Add(10*time.Second))
 			q.MaxAge = time.Minute
+			q.TTL = 10 * time.Second
 			list := e.leases(q)
 			if len(list) != 1 || list[0].Delivery.ID != waiting {
 				e.Fatalf("shifted by %v: leased %+v, want #%d, which is not too old", by, list, waiting)
 			}
-			e.settle(l, store.Delivered, now)
+			expired, err = e.s.Expire(e.Context(), now.Add(61*time.Second))
+			e.ok(err)
+			same(e, "leases that ran out later", expired["app"], 2)
+			q.Now = now.Add(62 * time.Second)
+			q.MaxAge = 2 * time.Minute
+			same(e, "none is too old", len(e.leases(q)), 2)
 			e.sound()
 		}
+	}},
+	{"", "a shift leaves alone what was written in another time: a machine that starts in 1970", func(e *env) {
+		old := e.accepted(arrival("s", "old"))
+		e.settle(e.lease(t0), store.Queued, t0) // due 10 s after t0
+		boot := time.Unix(20, 0).UTC()
+		a := arrival("s", "new")
+		a.ReceivedAt = boot
+		e.accepted(a)
+		e.settle(e.leases(e.query("app", boot))[0], store.Queued, boot)
+		e.ok(e.s.Shift(e.Context(), boot.Add(5*time.Second), at(time.Hour).Sub(boot)))
+		same(e, "what the earlier run wrote", e.delivery(old).Jobs[0].DueAt, at(10*time.Second))
+		same(e, "what this one wrote", e.delivery(old + 1).Jobs[0].DueAt, at(time.Hour+10*time.Second))
 	}},
 }
