@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -120,7 +119,6 @@ func TestP9WholeRunSilentLogs(t *testing.T) {
 // whole is a run in which everything is planted.
 type whole struct {
 	*place
-	mu         sync.Mutex
 	signatures map[string]string
 	refusals   []reply
 }

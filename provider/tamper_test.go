@@ -34,11 +34,14 @@ func coveredBy(c *Checker, r *Request, now time.Time) (out covered) {
 func (out *covered) add(c check, in *input) {
 	switch c := c.(type) {
 	case anyOf:
+		var good []check
 		for _, one := range c {
 			if one.verify(in).refusal == nil {
-				out.add(one, in)
-				return
+				good = append(good, one)
 			}
+		}
+		if len(good) == 1 { // of two that are good, the second lets pass what spoils the first
+			out.add(good[0], in)
 		}
 	case allOf:
 		for _, one := range c {

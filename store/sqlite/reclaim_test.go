@@ -41,7 +41,7 @@ func TestReclaimShrinksTheFileInSmallSteps(t *testing.T) {
 		t.Fatalf("freed %d, left %d, %v", freed, left, err)
 	}
 	for range 100 {
-		if freed, left, err = db.Reclaim(t.Context(), 1<<20); err != nil {
+		if _, left, err = db.Reclaim(t.Context(), 1<<20); err != nil {
 			t.Fatal(err)
 		}
 		if left == 0 {
