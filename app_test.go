@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ type app struct {
 	answer http.HandlerFunc
 
 	mu    sync.Mutex
-	calls []call
+	calls map[string][]call // by event; "" for what is no event
 }
 
 // call is one request that the app was given.
@@ -58,7 +59,7 @@ func newClosedApp(t *testing.T) *app {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{t: t, file: os.NewFile(uintptr(fd), "app")}
+	a := &app{t: t, file: os.NewFile(uintptr(fd), "app"), calls: map[string][]call{}}
 	t.Cleanup(func() { a.file.Close() })
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,8 @@ func (a *app) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mu.Lock()
-	a.calls = append(a.calls, call{r.Header, body, time.Now()})
+	event := r.Header.Get("Acuse-Event-Id")
+	a.calls[event] = append(a.calls[event], call{r.Header, body, time.Now()})
 	a.mu.Unlock()
 	if a.answer != nil {
 		a.answer(w, r)
@@ -102,15 +104,24 @@ func (a *app) take(w http.ResponseWriter, r *http.Request) {
 }
 
 // given are the calls for an event, in order.
-func (a *app) given(event string) (list []call) {
+func (a *app) given(event string) []call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, c := range a.calls {
-		if c.Header.Get("Acuse-Event-Id") == event {
-			list = append(list, c)
+	return slices.Clone(a.calls[event])
+}
+
+// tests counts the calls for test events.
+func (a *app) tests() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, calls := range a.calls {
+		for _, c := range calls {
+			if c.Header.Get("Acuse-Test") == "true" {
+				n++
+			}
 		}
 	}
-	return list
+	return n
 }
 
 // times is how often the app was given an event.

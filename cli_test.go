@@ -99,7 +99,7 @@ func (p *place) looks(body []byte) {
 	}
 	p.must("POST", p.in("stripe"), body, "Stripe-Signature", "t=1,v1=00").is(t, 401)
 	until(t, "the rejection is shown", func() bool { return strings.Contains(p.cli("rejections").out, "stripe") })
-	es := p.command("dead")
+	es := p.command(t.Context(), "dead")
 	es.Env = append(es.Env, "ACUSE_LANG=es")
 	runs(t, es, "").is(t, 0, "1 envío")
 }
@@ -130,7 +130,7 @@ func (p *place) acts(app *app) {
 func (p *place) tests(app *app) {
 	t := p.t
 	t.Helper()
-	tail := p.command("tail", "--json")
+	tail := p.command(t.Context(), "tail", "--json")
 	out, err := tail.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -164,22 +164,12 @@ func (p *place) tests(app *app) {
 		t.Errorf("tail ends with %v", err)
 	}
 
-	calls := func() (n int) {
-		app.mu.Lock()
-		defer app.mu.Unlock()
-		for _, c := range app.calls {
-			if c.Header.Get("Acuse-Test") == "true" {
-				n++
-			}
-		}
-		return n
-	}
 	p.cli("test", "stripe").is(t, 0, "signed     with secret 1 of 1", "accepted", "answered 200", "delivered  to echo, 200")
-	if n := calls(); n != 0 {
+	if n := app.tests(); n != 0 {
 		t.Errorf("a test without --deliver was sent to the app %d times", n)
 	}
 	p.cli("test", "stripe", "--deliver", "--type", "invoice.paid").is(t, 0, "delivered  to app, 200")
-	if n := calls(); n != 1 {
+	if n := app.tests(); n != 1 {
 		t.Errorf("a test with --deliver was sent to the app %d times", n)
 	}
 	p.cli("test", "jobs", "--deliver").is(t, 0, "waits for a worker")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -29,11 +30,12 @@ func (p *place) cli(args ...string) said {
 // cliWith gives the command a standard input.
 func (p *place) cliWith(stdin string, args ...string) said {
 	p.t.Helper()
-	return runs(p.t, p.command(args...), stdin)
+	return runs(p.t, p.command(p.t.Context(), args...), stdin)
 }
 
-func (p *place) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(p.t.Context(), p.Bin, append([]string{"--config", p.Config()}, args...)...)
+// command is killed when ctx ends.
+func (p *place) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.Bin, append([]string{"--config", p.Config()}, args...)...)
 	cmd.Dir = p.Dir
 	cmd.Env = append(os.Environ(), "ACUSE_LANG=en")
 	return cmd

@@ -170,7 +170,9 @@ func TestASecondProcessLeavesTheFolderAlone(t *testing.T) {
 	p := begin(t, stripe("agent")+"destinations:\n  agent: {pull: {}}\n")
 	p.event("evt_1")
 	began := time.Now()
-	second := p.command("serve")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	second := p.command(ctx, "serve")
 	public, err := load.FreeAddr()
 	if err != nil {
 		t.Fatal(err)

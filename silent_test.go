@@ -83,12 +83,12 @@ func TestP9WholeRunSilentLogs(t *testing.T) {
 	w.events()
 	w.machines()
 	b := w.person()
-	until(t, "alerts are sent", func() bool { alerts.mu.Lock(); defer alerts.mu.Unlock(); return len(alerts.calls) > 0 })
+	until(t, "alerts are sent", func() bool { return alerts.times("") > 0 })
 	until(t, "an alert that fails is logged", func() bool {
 		return strings.Contains(p.log(), "level=WARN msg=alert") || strings.Contains(p.log(), "alert")
 	})
 
-	for _, c := range alerts.calls {
+	for _, c := range alerts.given("") {
 		w.silent("an alert", string(c.Body), plantedSecrets, w.signatures, plantedTexts)
 	}
 	for _, r := range w.refusals {
