@@ -18,6 +18,7 @@ type options struct {
 	round  time.Duration
 	conns  []int
 	e2e    time.Duration
+	client string
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "pairs of measurements for each number of connections")
 	flag.DurationVar(&o.round, "round", 4*time.Second, "how long one measurement lasts")
 	flag.DurationVar(&o.e2e, "e2e", 10*time.Second, "how long the end-to-end load lasts; 0 leaves it out")
+	flag.StringVar(&o.client, "client", common, "what sends: common (net/http, as in the budget) or lean")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: scripts/bench [--short] [--store sqlite|bbolt] [--rounds N] [--round 4s]\n\nPrints acuse's speed as a ratio to a handler that reads and verifies only.")
 		flag.PrintDefaults()
@@ -44,6 +46,10 @@ func main() {
 	flag.Parse()
 	if *short {
 		o.rounds, o.round, o.e2e, *conns = 1, time.Second, 2*time.Second, "1,64"
+	}
+	if o.client != common && o.client != lean {
+		fmt.Fprintln(os.Stderr, "bench: --client wants common or lean")
+		os.Exit(2)
 	}
 	for _, text := range strings.Split(*conns, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))

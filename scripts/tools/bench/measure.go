@@ -21,12 +21,18 @@ type sample struct {
 	cpu       time.Duration // of the server, a request; warm-up included in both
 }
 
+// The two kinds of client.
+const (
+	common = "common" // net/http, as in the figures of the budget
+	lean   = "lean"   // costs a third of it, so that the server's own cost weighs more
+)
+
 // numbers gives every event of the whole run a time-ordered id of its own.
 var numbers atomic.Int64
 
 // measure sends signed events to the server of process pid on conns connections, each
 // waiting for its answer, for d, after a warm-up of a quarter of d.
-func measure(addr string, pid int, run string, conns int, d time.Duration) (sample, error) {
+func measure(client, addr string, pid int, run string, conns int, d time.Duration) (sample, error) {
 	before, sent := cpuTime(pid), numbers.Load()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -37,7 +43,10 @@ func measure(addr string, pid int, run string, conns int, d time.Duration) (samp
 	to := from.Add(d)
 	for range conns {
 		wg.Go(func() {
-			c := &load.Client{Addr: addr}
+			var c load.Poster = &load.Client{Addr: addr}
+			if client == common {
+				c = load.NewCommon(addr)
+			}
 			defer c.Close()
 			took := make([]time.Duration, 0, 1<<14)
 			bad := 0

@@ -26,7 +26,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s/%s, %d cores, %s, store %s, %d rounds of %v\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.store, o.rounds, o.round)
+	fmt.Printf("%s/%s, %d cores, %s, store %s, %d rounds of %v, %s client\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.store, o.rounds, o.round, o.client)
 	if err := ingest(o, dir, bin); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
@@ -71,11 +71,11 @@ func pair(o options, a *load.Acuse, peer *exec.Cmd, yardstick string, conns int)
 	var ratios, ours, theirs, p50, p99, base, cpu, baseCPU []float64
 	for round := range o.rounds {
 		run := fmt.Sprintf("b%d", round)
-		y, err := measure(yardstick, peer.Process.Pid, run, conns, o.round)
+		y, err := measure(o.client, yardstick, peer.Process.Pid, run, conns, o.round)
 		if err != nil {
 			return err
 		}
-		s, err := measure(a.Public, a.PID(), run, conns, o.round)
+		s, err := measure(o.client, a.Public, a.PID(), run, conns, o.round)
 		if err != nil {
 			return err
 		}
@@ -118,12 +118,12 @@ func endToEnd(o options, dir, bin string) error {
 		return err
 	}
 	defer a.Kill()
-	y, err := measure(yardstick, peer.Process.Pid, "y", 64, o.e2e/2)
+	y, err := measure(o.client, yardstick, peer.Process.Pid, "y", 64, o.e2e/2)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	s, err := measure(a.Public, a.PID(), "e", 64, o.e2e)
+	s, err := measure(o.client, a.Public, a.PID(), "e", 64, o.e2e)
 	if err != nil {
 		return err
 	}
