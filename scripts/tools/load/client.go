@@ -38,9 +38,11 @@ func (c *Client) Post(path string, body []byte, at time.Time) (status int, answe
 		timeout = 30 * time.Second
 	}
 	c.conn.SetDeadline(time.Now().Add(timeout))
-	c.out = fmt.Appendf(c.out[:0], "POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: Stripe/1.0 (+https://stripe.com/docs/webhooks)\r\n"+
-		"Accept: */*; q=0.5, application/xml\r\nCache-Control: no-cache\r\nContent-Type: application/json; charset=utf-8\r\n"+
-		"Stripe-Signature: %s\r\nContent-Length: %d\r\n\r\n", path, c.Addr, Sign(body, at), len(body))
+	c.out = fmt.Appendf(c.out[:0], "POST %s HTTP/1.1\r\nHost: %s\r\n", path, c.Addr)
+	for _, h := range headers {
+		c.out = append(append(append(append(c.out, h[0]...), ": "...), h[1]...), "\r\n"...)
+	}
+	c.out = fmt.Appendf(c.out, "Stripe-Signature: %s\r\nContent-Length: %d\r\n\r\n", Sign(body, at), len(body))
 	c.out = append(c.out, body...)
 	if _, err = c.conn.Write(c.out); err == nil {
 		status, answer, err = c.read()

@@ -33,8 +33,9 @@ func (c *Common) Post(path string, body []byte, at time.Time) (int, []byte, erro
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	req.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
+	for _, h := range headers {
+		req.Header.Set(h[0], h[1])
+	}
 	req.Header.Set("Stripe-Signature", Sign(body, at))
 	res, err := c.client.Do(req)
 	if err != nil {

@@ -31,6 +31,22 @@ func Body(id string, at time.Time) []byte {
 
 var filler = strings.Repeat("acuse de recibo ", 72)
 
+// headers are those of a request of Stripe behind a proxy, about 600 bytes with host,
+// signature and length.
+var headers = [][2]string{
+	{"User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)"},
+	{"Accept", "*/*; q=0.5, application/xml"},
+	{"Accept-Encoding", "gzip"},
+	{"Cache-Control", "no-cache"},
+	{"Content-Type", "application/json; charset=utf-8"},
+	{"X-Forwarded-For", "203.0.113.7"},
+	{"X-Forwarded-Host", "hooks.example.org"},
+	{"X-Forwarded-Proto", "https"},
+	{"X-Real-Ip", "203.0.113.7"},
+	{"Via", "1.1 proxy.example.org"},
+	{"X-Request-Id", "req-0123456789abcdef0123456789abcdef"},
+}
+
 // Sign is the Stripe-Signature header of a body.
 func Sign(body []byte, at time.Time) string {
 	t := strconv.FormatInt(at.Unix(), 10)
