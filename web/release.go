@@ -18,6 +18,7 @@ type Quarantine interface {
 	Release(ctx context.Context, delivery int64, e store.Event, by store.Actor, at time.Time) (store.Outcome, error)
 	Delivery(ctx context.Context, id int64) (store.Delivery, error)
 	Payload(ctx context.Context, delivery int64) (store.Payload, error)
+	Deliveries(ctx context.Context, f store.DeliveryFilter) (list []store.Delivery, next int64, err error)
 }
 
 // Releaser lets deliveries out of quarantine, once the config can identify them.
@@ -43,8 +44,12 @@ func (r *Releaser) Release(ctx context.Context, source string, ids []int64, dryR
 			r.edge.wake([]string{lane})
 		}
 	}()
+	var foreseen map[dedupKey]bool // what a dry run would have claimed by now
+	if dryRun {
+		foreseen = map[dedupKey]bool{}
+	}
 	each := func(d store.Delivery) error {
-		kind, lanes, err := r.one(ctx, d, dryRun, by)
+		kind, lanes, err := r.one(ctx, d, foreseen, by)
 		switch {
 		case err != nil:
 			return fmt.Errorf("release %d: %w", d.ID, err)
@@ -91,8 +96,9 @@ func (r *Releaser) chosen(ctx context.Context, source string, ids []int64, each 
 	return nil
 }
 
-// one releases a delivery; kind 0 says that it stays.
-func (r *Releaser) one(ctx context.Context, d store.Delivery, dryRun bool, by store.Actor) (kind store.Kind, lanes []string, err error) {
+// one releases a delivery, or foresees what its release would come to; kind 0 says
+// that it stays.
+func (r *Releaser) one(ctx context.Context, d store.Delivery, foreseen map[dedupKey]bool, by store.Actor) (kind store.Kind, lanes []string, err error) {
 	src := (*r.edge.sources.Load())[d.Source]
 	if src == nil {
 		return 0, nil, nil
@@ -108,8 +114,9 @@ func (r *Releaser) one(ctx context.Context, d store.Delivery, dryRun bool, by st
 	if err != nil || !ok {
 		return 0, nil, err
 	}
-	if dryRun {
-		return store.Accepted, nil, nil
+	if foreseen != nil {
+		kind, err := r.foresee(ctx, dedupKey{d.Source, ev.ID}, foreseen)
+		return kind, nil, err
 	}
 	out, err := r.store.Release(ctx, d.ID, ev, by, r.edge.now().UTC())
 	if err != nil {
@@ -117,6 +124,25 @@ func (r *Releaser) one(ctx context.Context, d store.Delivery, dryRun bool, by st
 	}
 	r.edge.changed(d.ID)
 	return out.Kind, src.lanes, nil
+}
+
+// dedupKey is what one delivery alone can claim.
+type dedupKey struct{ source, id string }
+
+// foresee tells whether the event's key is free. Keys whose delivery retention has
+// removed are taken for free: they can only be seen by claiming them.
+func (r *Releaser) foresee(ctx context.Context, key dedupKey, foreseen map[dedupKey]bool) (store.Kind, error) {
+	if foreseen[key] {
+		return store.Duplicate, nil
+	}
+	foreseen[key] = true
+	list, _, err := r.store.Deliveries(ctx, store.DeliveryFilter{Source: key.source, Query: key.id})
+	for i := range list {
+		if list[i].EventID == key.id { // the query also finds types and resources
+			return store.Duplicate, err
+		}
+	}
+	return store.Accepted, err
 }
 
 // identify reads the identity of a kept request; ok is false while it has none.

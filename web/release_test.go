@@ -58,6 +58,14 @@ func (c *cell) Payload(_ context.Context, id int64) (store.Payload, error) {
 	return p, nil
 }
 
+func (c *cell) Deliveries(_ context.Context, f store.DeliveryFilter) (list []store.Delivery, next int64, err error) {
+	list = append(list, store.Delivery{DeliveryHead: store.DeliveryHead{ID: 50, Source: f.Source, EventID: "e9", Type: f.Query}}) // of that type
+	if c.claimed[f.Query] {
+		list = append(list, store.Delivery{DeliveryHead: store.DeliveryHead{ID: 51, Source: f.Source, EventID: f.Query}})
+	}
+	return list, 0, nil
+}
+
 // byHeader identifies by X-Id; "two" is a batch of two, and no header stays doubtful.
 type byHeader struct{ checker }
 
@@ -116,13 +124,13 @@ func TestReleaseIdentifiesWithTheConfigOfNow(t *testing.T) {
 			t.Errorf("released %d, woken %v", len(c.released), *woken)
 		}
 	})
-	t.Run("a dry run writes nothing", func(t *testing.T) {
+	t.Run("a dry run tells what would come of it and writes nothing", func(t *testing.T) {
 		t.Parallel()
-		c := newCell("e1", "", "e3")
+		c := newCell("e1", "", "e3", "taken", "e1")
 		r, woken := begin(c)
-		released, _, err := r.Release(t.Context(), "", nil, true, ana)
-		if err != nil || released != 2 || len(c.released) != 0 || len(*woken) != 0 {
-			t.Errorf("%d %v, written %d, woken %v", released, err, len(c.released), *woken)
+		released, duplicates, err := r.Release(t.Context(), "", nil, true, ana)
+		if err != nil || released != 2 || duplicates != 2 || len(c.released) != 0 || len(*woken) != 0 {
+			t.Errorf("%d, %d, %v, written %d, woken %v", released, duplicates, err, len(c.released), *woken)
 		}
 	})
 	t.Run("chosen ones only", func(t *testing.T) {
