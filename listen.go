@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxSocketPath is the longest path of a Unix socket: sun_path has 108 bytes on
@@ -50,6 +51,7 @@ func (ls *listeners) openSocket(dataDir string) error {
 	}
 	path := filepath.Join(dir, "acuse.sock")
 	note := filepath.Join(dir, "socket")
+	removeNoted(note)
 	if len(path) > maxSocketPath {
 		if path, err = runtimeSocket(); err != nil {
 			return err
@@ -68,6 +70,18 @@ func (ls *listeners) openSocket(dataDir string) error {
 		return err
 	}
 	return os.Chmod(path, 0o600) // the data folder is 0700: nobody could connect before
+}
+
+// removeNoted removes the socket that a killed process left in the runtime folder.
+func removeNoted(note string) {
+	b, err := os.ReadFile(note)
+	path := strings.TrimSpace(string(b))
+	if err != nil || !filepath.IsAbs(path) || !strings.HasPrefix(filepath.Base(filepath.Dir(path)), "acuse-") {
+		return
+	}
+	if os.Remove(path) == nil {
+		os.Remove(filepath.Dir(path)) // made for this socket alone
+	}
 }
 
 // runtimeSocket is a path in a fresh folder of the owner's.

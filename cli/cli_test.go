@@ -145,6 +145,8 @@ func TestNotRunning(t *testing.T) {
 		r := call(t, Options{Env: []string{"ACUSE_DATA_DIR=" + dir}}, args...)
 		r.want(t, 4, "", "acuse: acuse is not running (no socket in "+dir+"). Start it with: acuse serve\n")
 	}
+	long := filepath.Join(dir, strings.Repeat("long/", 30)) // a socket has no room there
+	call(t, Options{Env: []string{"ACUSE_DATA_DIR=" + long}}, "status").want(t, 4, "", "acuse: acuse is not running (no socket in "+long)
 	call(t, Options{Env: []string{"ACUSE_DATA_DIR=" + dir, "LC_ALL=es_ES.UTF-8"}}, "list").want(t, 4, "", "acuse no está en marcha (no hay socket en "+dir)
 }
 

@@ -41,7 +41,8 @@ func (a *app) dial(ctx context.Context) (net.Conn, error) {
 		return c, nil
 	case errors.Is(err, fs.ErrPermission):
 		return nil, &failure{code: exitFailed, what: a.f("socket.denied", dir), todo: a.w("socket.denied.todo")}
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR),
+		errors.Is(err, syscall.EINVAL): // a path too long for a socket, and no server that says where it has put it
 		return nil, &failure{code: exitNotRunning, what: a.f("not.running", dir)}
 	}
 	return nil, &failure{code: exitFailed, what: a.f("socket.failed", dir), why: reason(err)}
