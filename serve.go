@@ -31,6 +31,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	if err := s.firstOwner(ctx, cfg); err != nil {
 		return errors.Join(err, s.store.Close())
 	}
+	s.load = o.Load
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.reloads(ctx, o.Load)

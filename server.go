@@ -60,6 +60,7 @@ type server struct {
 	// live is the configuration in force, replaced whole at a reload.
 	live     atomic.Pointer[live]
 	watchers watchers
+	load     func() (*config.Config, []config.Warning, error) // reads the configuration anew
 }
 
 // live is what a reload replaces.

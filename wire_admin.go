@@ -26,6 +26,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		NewKey:       s.newKey,
 		Wake:         s.queue.Wake,
 		Test:         s.test,
+		Capture:      s.capture,
 		Backup:       s.store.Backup,
 		Check:        s.store.Check,
 		SetupLink:    s.setupLink,

@@ -174,6 +174,7 @@ func (s *source) page(cfg *config.Config) admin.Source {
 		Secrets:     len(s.cfg.Secrets.Values) + len(s.cfg.MoreSecrets),
 		Unsigned:    s.cfg.Unsigned,
 		Waiting:     s.cfg.Secrets.Capture,
+		Captures:    s.provider.Captures(),
 		DeliverTo:   s.cfg.DeliverTo,
 		AuthHeaders: s.checker.AuthHeaders(),
 		AuthQuery:   s.checker.AuthQuery(),

@@ -53,6 +53,7 @@ func (a *Admin) apiRoutes() []route {
 		{del, v1 + "/users/{name}", access.Admin, a.apiUserRemove},
 		{post, v1 + "/users/{name}/password", access.Admin, a.apiUserPassword},
 		{post, v1 + "/sources/{name}/test", access.Admin, a.apiTest},
+		{post, v1 + "/sources/{name}/capture", access.Admin, a.apiCapture},
 	}
 }
 

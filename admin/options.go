@@ -38,6 +38,9 @@ type Options struct {
 	Wake func(destinations []string)
 	// Test sends a signed test event through the real edge and tells each step.
 	Test func(ctx context.Context, r TestRequest, emit func(TestStep)) error
+	// Capture lets a source learn its secret from a handshake: act is "open", "confirm" or
+	// "discard"; "" only tells.
+	Capture func(ctx context.Context, source, act string) (CaptureState, error)
 	// Backup writes a copy of the archive to a new file on this machine.
 	Backup func(ctx context.Context, path string) error
 	// Check looks for damage and returns what it found, a line each.
@@ -66,6 +69,7 @@ type Source struct {
 	Secrets     int    // how many are configured
 	Unsigned    bool   // takes requests without a signature
 	Waiting     bool   // waits for the handshake that brings its secret
+	Captures    bool   // its provider sends the secret in a handshake
 	DeliverTo   []string
 	AuthHeaders []string // names of headers that carry signatures or tokens
 	AuthQuery   []string // names of query parameters that do

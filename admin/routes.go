@@ -42,6 +42,8 @@ func (a *Admin) pageRoutes() []route {
 		{get, "/sources", access.Read, a.sources},
 		{get, "/sources/{name}", access.Read, a.source},
 		{post, "/sources/{name}", access.Admin, a.sourceTest},
+		{get, "/sources/{name}/capture", access.Admin, a.source},
+		{post, "/sources/{name}/capture", access.Admin, a.captureAct},
 		{get, "/destinations", access.Read, a.destinations},
 		{get, "/settings", access.Read, a.settings},
 		{get, "/settings/account", access.Read, a.account},

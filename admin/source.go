@@ -20,7 +20,8 @@ type sourcePage struct {
 	Docs    []string
 	Types   []option
 	MayTest bool
-	Run     *testRun // the test that the address names
+	Capture *captureView // nil: nothing to capture
+	Run     *testRun     // the test that the address names
 }
 
 // sourceFact is one line of what is known; Why explains it.
@@ -48,7 +49,8 @@ func (a *Admin) sourcePage(r *http.Request, l *locale) (*sourcePage, error) {
 			v := &sourcePage{sourceView: s, Run: a.tests.get(s.Name, r.URL.Query().Get("test"))}
 			v.about(l)
 			v.MayTest = a.opt.Test != nil && visitOf(r.Context()).grant.May(access.Admin) && len(v.Types) > 0
-			return v, nil
+			v.Capture, err = a.captureOf(r, &v.Source)
+			return v, err
 		}
 	}
 	return nil, store.ErrNotFound

@@ -195,6 +195,7 @@ var english = map[string]string{
 	"reject.timestamp_future":   "Signed in the future. Check this machine's clock.",
 	"reject.malformed_body":     "The body holds no event id where it must stand.",
 	"reject.ip_not_allowed":     "From an address that is not allowed.",
+	"reject.not_confirmed":      "The provider was asked and knows nothing of it.",
 	"reject.too_large":          "Larger than this source allows.",
 	"tail.waiting":              "Following deliveries; Ctrl-C ends.",
 	"tail.lost":                 "No connection; trying again.",

@@ -195,6 +195,7 @@ var spanish = map[string]string{
 	"reject.timestamp_future":   "Firmado en el futuro. Revisar el reloj de esta máquina.",
 	"reject.malformed_body":     "El cuerpo no tiene id de evento donde debe estar.",
 	"reject.ip_not_allowed":     "De una dirección no permitida.",
+	"reject.not_confirmed":      "Se preguntó al proveedor y no sabe nada de esto.",
 	"reject.too_large":          "Mayor de lo que admite esta fuente.",
 	"tail.waiting":              "Siguiendo las entregas; Ctrl-C termina.",
 	"tail.lost":                 "Sin conexión; reintentando.",

@@ -172,6 +172,7 @@ func (r *reader) merge(into, made map[string]*Source, path string, known map[str
 			r.wrong(at, "there is no such source; remove this file, or name the source as before")
 		default:
 			s.Secrets.Values = append(s.Secrets.Values, s.MoreSecrets...)
+			s.Secrets.Capture = s.Secrets.Capture && len(s.MoreSecrets) == 0
 			into[n] = s
 		}
 	}

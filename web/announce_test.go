@@ -54,7 +54,7 @@ func signed(t *testing.T, p *provider.Provider, signer *provider.Checker, now ti
 	return r
 }
 
-// TestP5OnlyTheAnnouncedRequestPassesByATestKey: a test key opens the door for one
+// docs/http.md H28, TestP5OnlyTheAnnouncedRequestPassesByATestKey: a test key opens the door for one
 // request, the announced one, and for none beside it.
 func TestP5OnlyTheAnnouncedRequestPassesByATestKey(t *testing.T) {
 	t.Parallel()

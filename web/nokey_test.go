@@ -1,0 +1,94 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"acuse/provider"
+)
+
+type comeAgain struct{ error }
+
+func (comeAgain) RetryAfter() time.Duration { return 7 * time.Second }
+
+// docs/http.md H26: what cannot be judged now is asked to come again; it counts against
+// nobody, is kept nowhere, and is no secret in the log.
+func TestP5AKeyThatCannotBeHadIs503(t *testing.T) {
+	t.Parallel()
+	in, rows := &inbox{}, &ring{}
+	fail := error(&provider.NoKey{Host: "keys.example.test", Err: comeAgain{errors.New("answered 500")}})
+	s := Source{Name: "g", Checker: &checker{receive: func(*provider.Request) (provider.Result, error) { return provider.Result{}, fail }}}
+	e := newEdge(t, EdgeOptions{Inbox: in, Rejections: rows}, s)
+	for range 3 * refusalsBurst {
+		r := httptest.NewRequest("POST", "/in/g", strings.NewReader("{}"))
+		r.RemoteAddr = "198.51.100.7:1"
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if w.Code != 503 || w.Header().Get("Retry-After") != "7" || !strings.Contains(w.Body.String(), "key-unavailable") {
+			t.Fatalf("%d, Retry-After %q, %s", w.Code, w.Header().Get("Retry-After"), w.Body)
+		}
+	}
+	if len(in.all()) != 0 || len(rows.rows) != 0 {
+		t.Errorf("%d stored, %d kept", len(in.all()), len(rows.rows))
+	}
+}
+
+// docs/http.md H27: one handshake, in an open window, on disk before its answer.
+func TestP1ACapturedSecretIsOnDiskBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	kept := &fragile{settings: settings{}}
+	now := time.Unix(1800000000, 0)
+	c := compiled(t, "asana", provider.Settings{Waiting: true})
+	e := newEdge(t, EdgeOptions{Inbox: &inbox{}, Captures: kept, Now: func() time.Time { return now }}, Source{Name: "a", Checker: c})
+	hello := func(secret string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", "/in/a", strings.NewReader(""))
+		r.Header.Set("X-Hook-Secret", secret)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		return w
+	}
+	if w := hello("one"); w.Code != 401 {
+		t.Errorf("no window is open: %d", w.Code)
+	}
+	if _, err := e.OpenCapture(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	kept.broken = true
+	if w := hello("one"); w.Code != 503 || w.Header().Get("X-Hook-Secret") != "" {
+		t.Errorf("the disk fails: %d %v", w.Code, w.Header())
+	}
+	kept.broken = false
+	if w := hello("two"); w.Code != 200 || w.Header().Get("X-Hook-Secret") != "two" {
+		t.Errorf("the handshake: %d %v", w.Code, w.Header())
+	}
+	if w := hello("three"); w.Code != 401 {
+		t.Errorf("a second one: %d", w.Code)
+	}
+	got, err := e.CaptureOf(t.Context(), "a")
+	if err != nil || got.Value != "two" || !got.Until.IsZero() || !got.At.Equal(now) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := e.OpenCapture(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(captureWindow)
+	if w := hello("four"); w.Code != 401 {
+		t.Errorf("after ten minutes: %d", w.Code)
+	}
+}
+
+type fragile struct {
+	settings
+	broken bool
+}
+
+func (f *fragile) PutSetting(ctx context.Context, name, value string) error {
+	if f.broken {
+		return errors.New("disk")
+	}
+	return f.settings.PutSetting(ctx, name, value)
+}
