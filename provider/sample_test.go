@@ -27,8 +27,8 @@ func sampled(t *testing.T, p *Provider) *Checker {
 	return c
 }
 
-// sampleEvents judges a sample as the edge would. Where only the provider can sign, what
-// it says is read without its signature.
+// sampleEvents judges a sample as the edge would. Where only the provider can sign, a
+// rehearsal does.
 func sampleEvents(t *testing.T, c *Checker, s Sample) []Event {
 	t.Helper()
 	now := time.Unix(1800000000, 0)
@@ -49,9 +49,11 @@ func sampleEvents(t *testing.T, c *Checker, s Sample) []Event {
 			t.Errorf("%s %s passes unsigned", c.provider.Name, s.Type)
 		}
 	}
-	if err := c.Sign(r, 1, now); err != nil {
-		t.Errorf("%s %s: %v", c.provider.Name, s.Type, err)
-		return nil
+	if c.CanSign() {
+		if err := c.Sign(r, 1, now); err != nil {
+			t.Errorf("%s %s: %v", c.provider.Name, s.Type, err)
+			return nil
+		}
 	}
 	res, err := c.Receive(r, now)
 	if err != nil || res.Handshake != nil || res.Quarantine != "" {
