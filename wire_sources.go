@@ -150,6 +150,9 @@ func (s *source) warnings(cfg *config.Config) (out []string) {
 	if s.cfg.Unsigned {
 		out = append(out, "takes events without any signature: whoever knows the address can send")
 	}
+	if other := s.sharesSecret(cfg); other != "" {
+		out = append(out, "has a secret in common with "+other+": an event of one passes at the other, where its id may mean another event; one secret a source keeps them apart")
+	}
 	if w := s.cfg.DedupWindow; w > 0 && w < s.provider.Horizon() {
 		out = append(out, fmt.Sprintf("dedup_window is shorter than the %v over which %s repeats: late repeats will be delivered again", s.provider.Horizon(), s.provider.Title))
 	}
@@ -161,6 +164,23 @@ func (s *source) warnings(cfg *config.Config) (out []string) {
 		}
 	}
 	return out
+}
+
+// sharesSecret names another source of the provider with a secret of this one, where the
+// provider gives a secret, and ids, to each endpoint or bot.
+func (s *source) sharesSecret(cfg *config.Config) string {
+	if scope := s.provider.IDScope(); scope != "bot" && scope != "endpoint" {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {
+		o := cfg.Sources[name]
+		if name != s.name && o.Provider == s.cfg.Provider && slices.ContainsFunc(o.Secrets.Strings(), func(one string) bool {
+			return slices.Contains(s.cfg.Secrets.Strings(), one)
+		}) {
+			return name
+		}
+	}
+	return ""
 }
 
 // page is the source as people see it.

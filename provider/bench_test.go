@@ -7,7 +7,8 @@ import (
 
 // BenchmarkReceive has one line for each way of checking, over a body of its provider.
 func BenchmarkReceive(b *testing.B) {
-	for _, name := range []string{"github", "stripe", "standard-webhooks", "slack", "telegram", "basic-auth", "gitlab", "twilio", "okta", "adyen"} {
+	for _, name := range []string{"github", "stripe", "standard-webhooks", "slack", "telegram", "basic-auth", "gitlab", "twilio", "okta", "adyen",
+		"discord", "sendgrid", "wise", "aws-sns", "netlify", "google-pubsub-push", "plaid", "ip-allow"} {
 		v := goodVectors(b, name)[0]
 		p, _ := folder(b).Get(name)
 		c := compileFor(b, p, v)

@@ -110,6 +110,18 @@ func (f *Facts) add(a *authFile) {
 	case "basic":
 		f.place("header:Authorization")
 		weak(WeakToken)
+	case "jwt":
+		f.place(a.From)
+		if a.BodyHash == nil {
+			weak(WeakBody)
+		}
+		if a.MaxAge != nil {
+			f.Tolerance = max(f.Tolerance, time.Duration(*a.MaxAge)*time.Second)
+		} else if a.Leeway == nil { // who sends an exp, has a leeway in its file
+			weak(WeakReplay)
+		}
+	case "ip":
+		weak(WeakBody, WeakReplay)
 	default:
 		scheme = strings.TrimSpace(a.Kind + " " + a.Alg + a.Hash)
 		if a.Signature != nil {
@@ -157,6 +169,8 @@ func (f *Facts) place(from ...string) {
 	}
 }
 
+// signsBody tells whether a message covers the body, or all of it that says anything
+// (SNS signs its fields one by one).
 func signsBody(message string) bool {
-	return strings.Contains(message, "{body") || strings.Contains(message, "{form:") || strings.Contains(message, "sorted_pairs")
+	return strings.Contains(message, "{json:Message}") || strings.Contains(message, "{body") || strings.Contains(message, "{form:") || strings.Contains(message, "sorted_pairs")
 }

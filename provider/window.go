@@ -72,6 +72,9 @@ func (p *Provider) RejectStatus() int {
 	return http.StatusUnauthorized
 }
 
+// IDScope says among what the provider's ids are unique: global, account, endpoint, bot, source.
+func (p *Provider) IDScope() string { return p.file.ID.Scope }
+
 // Docs are the provider's own pages, most useful first.
 func (p *Provider) Docs() []string { return p.file.Docs }
 

@@ -62,6 +62,21 @@ func (a *announced) add(n Announcement, now time.Time) {
 	a.count.Store(int32(len(a.list)))
 }
 
+// waiting tells whether a request of the source is announced.
+func (a *announced) waiting(source string) bool {
+	if a.count.Load() == 0 {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k := range a.list {
+		if k.source == source {
+			return true
+		}
+	}
+	return false
+}
+
 // find gives the announcement of a request; nil: it is not announced.
 func (a *announced) find(source string, body []byte, now time.Time) *announcement {
 	if a.count.Load() == 0 {

@@ -89,6 +89,9 @@ func refused(v *visit, r *provider.Refusal) answer {
 }
 
 func unverified(v *visit) answer {
+	if v.source.silent {
+		return answer{status: v.source.RejectStatus}
+	}
 	return refuse(v.source.RejectStatus, "not-verified", "the request could not be verified")
 }
 

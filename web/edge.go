@@ -156,6 +156,7 @@ type visit struct {
 	remote    netip.Addr
 	conn      *conn
 	share     int64 // of the byte budget
+	stranger  bool  // its address may only send what is announced
 	capturing bool  // the source takes a secret from a handshake now
 	unread    bool  // a part of the body was not read
 	request   provider.Request

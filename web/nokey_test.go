@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +92,59 @@ func (f *fragile) PutSetting(ctx context.Context, name, value string) error {
 		return errors.New("disk")
 	}
 	return f.settings.PutSetting(ctx, name, value)
+}
+
+// Xero sends wrongly signed probes and wants 401 with nothing in it.
+func TestARefusalIsEmptyWhereTheProviderWantsNoBody(t *testing.T) {
+	t.Parallel()
+	for name, empty := range map[string]bool{"xero": true, "stripe": false} {
+		c := compiled(t, name, provider.Settings{Secrets: []string{"s"}})
+		e := newEdge(t, EdgeOptions{Inbox: &inbox{}}, Source{Name: "a", Checker: c})
+		for _, sig := range []string{"", "d3Jvbmc="} {
+			r := httptest.NewRequest("POST", "/in/a", strings.NewReader(`{"events":[],"firstEventSequence":0,"lastEventSequence":0}`))
+			if sig != "" {
+				r.Header.Set("X-Xero-Signature", sig)
+			}
+			w := httptest.NewRecorder()
+			e.ServeHTTP(w, r)
+			if w.Code != 401 || (w.Body.Len() == 0) != empty || len(w.Header()["Set-Cookie"]) != 0 {
+				t.Errorf("%s, signature %q: %d %q", name, sig, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// A test of ours comes from this machine, whatever addresses the source takes; and
+// nothing else does because of it.
+func TestAnAnnouncedTestIsNotRefusedForItsAddress(t *testing.T) {
+	t.Parallel()
+	in := &inbox{}
+	s := signedSource("g")
+	s.AllowIPs = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
+	e := newEdge(t, EdgeOptions{Inbox: in}, s)
+	from := func(addr, body string) int {
+		r := httptest.NewRequest("POST", "/in/g", strings.NewReader(body))
+		r.RemoteAddr = addr
+		r.Header.Set("X-Id", body)
+		r.Header.Set("X-Sig", sign("s3cret", []byte(body)))
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		return w.Code
+	}
+	if code := from("127.0.0.1:1", "ours"); code != 401 {
+		t.Errorf("nothing is announced: %d", code)
+	}
+	e.Announce(Announcement{Source: "g", Body: []byte("ours")})
+	if code := from("127.0.0.1:1", "another"); code != 401 {
+		t.Errorf("another body: %d", code)
+	}
+	if code := from("198.51.100.1:1", "ours"); code != 401 {
+		t.Errorf("from elsewhere: %d", code)
+	}
+	if code := from("127.0.0.1:1", "ours"); code != 200 {
+		t.Errorf("ours: %d", code)
+	}
+	if code := from("127.0.0.1:1", "ours"); code != 401 || len(in.all()) != 1 {
+		t.Errorf("a second time: %d, %d stored", code, len(in.all()))
+	}
 }

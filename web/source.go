@@ -70,6 +70,7 @@ type source struct {
 	windowID   time.Duration
 	windowHash time.Duration
 	readTime   time.Duration // for a whole request, headers included
+	silent     bool          // the provider wants answers without a body: refusals too
 
 	accepted, duplicates, quarantined, handshakes *metrics.Counter
 
@@ -100,6 +101,9 @@ func newSource(s Source, set *metrics.Set) *source {
 		windowID:   s.Window(false),
 		windowHash: s.Window(true),
 		readTime:   readTime(s.MaxBody),
+	}
+	if r := s.Checker.Reply(&provider.Request{}); r != nil && len(r.Body) == 0 {
+		out.silent = true
 	}
 	out.publicBase, _, _ = strings.Cut(s.PublicURL, "?")
 	for _, d := range s.Destinations {
