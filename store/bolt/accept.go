@@ -1,0 +1,254 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"acuse/store"
+	"acuse/store/engine"
+)
+
+// Accept writes one request; see store.Inbox.
+func (d *DB) Accept(ctx context.Context, a store.Arrival) ([]store.Outcome, error) {
+	if err := keepable(&a); err != nil {
+		return nil, fmt.Errorf("accept %s: %w", a.Source, err)
+	}
+	if d.space.Low() {
+		return nil, fmt.Errorf("accept %s: %w: %d bytes are free on the volume, the floor is %d", a.Source, store.ErrUnavailable, d.space.Now(), d.space.MinFree)
+	}
+	if err := d.roomInside(); err != nil {
+		return nil, fmt.Errorf("accept %s: %w", a.Source, err)
+	}
+	w := &write{arrival: &a}
+	if err := d.submit(ctx, w, len(a.Body)+len(a.Header)+512); err != nil {
+		return nil, fmt.Errorf("accept %s: %w", a.Source, err)
+	}
+	return w.outcomes, nil
+}
+
+// keepable refuses what must not be written. There are no constraints underneath: what
+// passes here is written as it is.
+func keepable(a *store.Arrival) error {
+	if err := engine.Check(a); err != nil {
+		return err
+	}
+	for i := range a.Events {
+		e := &a.Events[i]
+		if len(e.ID) > store.MaxEventID {
+			return fmt.Errorf("%w: an event id of %d bytes", store.ErrRefused, len(e.ID))
+		}
+		if err := jobsKeepable(e.Jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobsKeepable: each has a key, and no two go to one destination.
+func jobsKeepable(jobs []store.NewJob) error {
+	for i, j := range jobs {
+		if j.Key == "" {
+			return fmt.Errorf("%w: a job for %s without an idempotency key", store.ErrRefused, j.Destination)
+		}
+		if slices.ContainsFunc(jobs[:i], func(b store.NewJob) bool { return b.Destination == j.Destination }) {
+			return fmt.Errorf("%w: two jobs for %s", store.ErrRefused, j.Destination)
+		}
+	}
+	return nil
+}
+
+// accept writes one request, event by event.
+func (w *writer) accept(one *write) error {
+	a := one.arrival
+	one.err, one.outcomes = nil, make([]store.Outcome, len(a.Events))
+	source, err := w.nameID(a.Source)
+	if err != nil {
+		return err
+	}
+	provider, err := w.nameID(a.Provider)
+	if err != nil {
+		return err
+	}
+	payload := int64(0)
+	for i := range a.Events {
+		if one.outcomes[i], payload, err = w.event(a, &a.Events[i], source, provider, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event writes one event: its key, its delivery, its jobs, and with the first new one of
+// a request the request itself. payload is the number under which that is kept, 0 before.
+func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, payload int64) (out store.Outcome, _ int64, err error) {
+	at := engine.Milli(a.ReceivedAt)
+	earlier := int64(0)
+	if e.Quarantine == "" {
+		holder, expires, err := w.holder(source, e.ID)
+		if err != nil {
+			return out, payload, err
+		}
+		if holder != 0 && expires > at {
+			revived, err := w.duplicate(holder, e, a.ReceivedAt)
+			return store.Outcome{Kind: store.Duplicate, Delivery: holder, Revived: revived}, payload, err
+		}
+		earlier = holder // its window has passed
+	}
+	id, err := w.next(tDeliveries)
+	if err != nil {
+		return out, payload, err
+	}
+	if payload == 0 {
+		payload = id
+		if err := w.put(tPayloads, num(id), encodePayload(&store.Payload{Method: a.Method, Target: a.Target, Header: a.Header, Body: a.Body})); err != nil {
+			return out, payload, err
+		}
+	}
+	d := delivery{
+		id: id, source: source, provider: provider, eventID: e.ID, kind: e.Type, resource: e.Resource, version: e.Version, unit: e.Unit,
+		receivedAt: at, size: int64(e.Size), digest: e.Digest, slot: int64(a.Slot), part: int64(e.Part), payload: payload, quarantine: e.Quarantine,
+		made: e.Made, test: e.Test, ackMicros: a.AckMicros, remote: a.Remote, earlier: earlier,
+	}
+	out = store.Outcome{Kind: store.Accepted, Delivery: id}
+	if e.Quarantine != "" {
+		out.Kind, d.hold, d.eventID = store.Quarantined, holdQuarantined, ""
+		w.pending.moves = append(w.pending.moves, engine.Move{N: 1})
+	} else if err := w.identified(&d, e, a.ReceivedAt); err != nil {
+		return out, payload, err
+	}
+	w.pending.newest = at
+	w.remember(&d, a, e)
+	return out, payload, w.newDelivery(&d)
+}
+
+// identified claims the delivery's key and adds its jobs.
+func (w *writer) identified(d *delivery, e *store.Event, at time.Time) error {
+	if err := w.claim(d.source, e.ID, d.id, engine.Milli(at.Add(e.Window))); err != nil {
+		return err
+	}
+	for _, j := range e.Jobs {
+		if err := w.addJob(d, j, at, false, false); err != nil {
+			return err
+		}
+	}
+	if len(e.Jobs) == 0 {
+		d.hold = holdJobless
+	}
+	return nil
+}
+
+// newDelivery writes a delivery that was not there, with the keys it is listed under.
+func (w *writer) newDelivery(d *delivery) error {
+	for _, k := range d.indexKeys() {
+		if err := w.put(k.t, []byte(k.key), nil); err != nil {
+			return err
+		}
+	}
+	return w.putDelivery(d)
+}
+
+func (w *writer) putDelivery(d *delivery) error { return w.put(tDeliveries, num(d.id), d.encode()) }
+
+func dedupKey(source int64, eventID string) []byte { return append(small(source), eventID...) }
+
+// holder is the delivery that has a key, 0 for none, and until when.
+func (x *tx) holder(source int64, eventID string) (delivery, expires int64, err error) {
+	v := x.get(tDedup, dedupKey(source, eventID))
+	if v == nil {
+		return 0, 0, nil
+	}
+	if len(v) < 16 {
+		return 0, 0, fault{where: "dedup", err: errRecord}
+	}
+	return int64(binary.BigEndian.Uint64(v)), int64(binary.BigEndian.Uint64(v[8:])), nil
+}
+
+// claim gives a key to a delivery.
+func (x *tx) claim(source int64, eventID string, delivery, expires int64) error {
+	v := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(delivery)), uint64(expires))
+	return x.put(tDedup, dedupKey(source, eventID), v)
+}
+
+// duplicate counts a repeat on the delivery and, if its event says so, revives the
+// delivery's dead letters that died of exhausted attempts, once each.
+func (w *writer) duplicate(id int64, e *store.Event, at time.Time) (revived bool, err error) {
+	d, ok, err := w.delivery(id)
+	if err != nil || !ok {
+		return false, err // without a row only the key is left: the repeat is not counted
+	}
+	if d.duplicates == 0 {
+		if err := w.put(tRepeated, num(id), nil); err != nil {
+			return false, err
+		}
+	}
+	d.duplicates++
+	d.lastDuplicateAt = max(d.lastDuplicateAt, engine.Milli(at))
+	if d.digest != e.Digest {
+		d.bodyDiffers++
+	}
+	if err := w.putDelivery(&d); err != nil || !e.Revive || d.payload == 0 {
+		return false, err
+	}
+	for _, n := range d.jobs {
+		j, err := w.jobOf(id, n)
+		if err != nil {
+			return false, err
+		}
+		if j.state != store.Dead || j.reason != store.Exhausted || j.revived {
+			continue
+		}
+		old := j
+		j.state, j.due, j.since, j.spent, j.settled, j.reason, j.revived = store.Queued, engine.Milli(at), engine.Milli(at), 0, 0, 0, true
+		if err := w.change(&old, &j); err != nil {
+			return false, err
+		}
+		revived = true
+	}
+	return revived, nil
+}
+
+// addJob adds one new job to a delivery; the caller writes the delivery.
+func (w *writer) addJob(d *delivery, n store.NewJob, at time.Time, resend, passthrough bool) error {
+	destination, err := w.nameID(n.Destination)
+	if err != nil {
+		return err
+	}
+	id, err := w.next(tJobs)
+	if err != nil {
+		return err
+	}
+	j := job{
+		id: id, delivery: d.id, destination: destination, state: n.State, due: engine.Milli(at), since: engine.Milli(at),
+		key: n.Key, note: n.Note, resend: resend, passthrough: passthrough,
+	}
+	if j.state != store.Queued {
+		j.settled = engine.Milli(at)
+	}
+	d.jobs = append(d.jobs, id)
+	return w.change(nil, &j)
+}
+
+// remember puts a new delivery into the cache once it is committed, for those of its
+// destinations that are being worked on. The request's bytes stay its caller's: copied.
+func (w *writer) remember(d *delivery, a *store.Arrival, e *store.Event) {
+	c := engine.Cached{Bytes: 512}
+	for _, j := range e.Jobs {
+		if j.State == store.Queued && w.leasing[w.names[j.Destination]] {
+			c.Jobs++
+		}
+	}
+	if c.Jobs == 0 || e.Quarantine != "" || !engine.Cacheable(len(a.Body)+len(a.Header)) {
+		return
+	}
+	c.Head = w.head(d)
+	if n := len(w.pending.accepts); n > 0 && d.payload != d.id && w.pending.accepts[n-1].Head.ID >= d.payload {
+		c.Payload = w.pending.accepts[n-1].Payload // the item before, of the same request
+	} else {
+		c.Payload = &store.Payload{Method: a.Method, Target: a.Target, Header: slices.Clone(a.Header), Body: slices.Clone(a.Body)}
+		c.Bytes += len(a.Body) + len(a.Header)
+	}
+	w.pending.accepts = append(w.pending.accepts, c)
+}
