@@ -17,6 +17,7 @@ import (
 	"acuse/provider"
 	"acuse/queue/forward"
 	"acuse/store"
+	"acuse/store/bolt"
 	"acuse/store/sqlite"
 )
 
@@ -55,11 +56,38 @@ func commit() string {
 // openStore opens the engine that the configuration names.
 func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger) (store.Store, error) {
 	switch cfg.Store {
-	case "sqlite":
-		return sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Log: log, MinFree: int64(cfg.MinFree)})
+	case "bbolt":
+		if err := otherEngine(cfg.DataDir, "acuse.bolt", "acuse.db"); err != nil {
+			return nil, err
+		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(100) // it copies pages on the heap: see tune
+		}
+		return opened(bolt.Open(ctx, cfg.DataDir, bolt.Options{Log: log, MinFree: int64(cfg.MinFree)}))
 	default:
-		return nil, fmt.Errorf("store: %q is not supported by this version yet; use sqlite", cfg.Store)
+		if err := otherEngine(cfg.DataDir, "acuse.db", "acuse.bolt"); err != nil {
+			return nil, err
+		}
+		return opened(sqlite.Open(ctx, cfg.DataDir, sqlite.Options{Log: log, MinFree: int64(cfg.MinFree)}))
 	}
+}
+
+// opened keeps a nil engine out of the interface.
+func opened[T store.Store](s T, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// otherEngine refuses a folder that holds the archive of the other engine only: to start
+// an empty one beside it would forget every event seen.
+func otherEngine(dir, own, other string) error {
+	_, err := os.Stat(filepath.Join(dir, own))
+	if _, there := os.Stat(filepath.Join(dir, other)); there == nil && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("store: %s holds the archive of the other engine, %s: change store, or data_dir, in acuse.yaml", dir, other)
+	}
+	return nil
 }
 
 // loadCatalogue is the catalogue of the binary with the user's own files over it.

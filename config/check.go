@@ -61,11 +61,7 @@ func (c *Config) check(problems *Problems) []Warning {
 
 func (k *checker) general() {
 	c := k.c
-	switch c.Store {
-	case "sqlite":
-	case "bbolt":
-		k.wrong("store", "bbolt is not supported by this version yet: use sqlite")
-	default:
+	if c.Store != "sqlite" && c.Store != "bbolt" {
 		k.wrong("store", "one of sqlite, bbolt is wanted")
 	}
 	if c.Language != "" && c.Language != "es" && c.Language != "en" {

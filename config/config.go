@@ -24,7 +24,9 @@ type Config struct {
 	Language string `yaml:"language" oneof:"es|en"`
 	// Folder of the database, the socket and conf.d. Relative to the config file.
 	DataDir string `yaml:"data_dir" default:"./data"`
-	// Storage engine.
+	// Storage engine. "sqlite" keeps acuse.db, which the sqlite3 shell reads; "bbolt" keeps
+	// acuse.bolt, which answers more evenly and takes more CPU. An archive stays with its
+	// engine: a folder that holds the other one's file is refused.
 	Store string `yaml:"store" default:"sqlite" oneof:"sqlite|bbolt"`
 	// Public listener: events come in here and nothing else is served.
 	Listen string `yaml:"listen" default:":8080"`

@@ -78,7 +78,7 @@ func TestProblems(t *testing.T) {
 		{"a tab", "admin:\n\tlisten: SECRET\n", "acuse.yaml:2: this is not YAML"},
 		{"a deep nest", "listen: " + strings.Repeat("[", 100_000), "nested too deeply"},
 		{"a deep nest of lists", "listen:\n" + strings.Repeat("- ", 100_000), "nested too deeply"},
-		{"bbolt", "store: bbolt\n", "store: bbolt is not supported by this version yet"},
+		{"an engine that is none", "store: postgres\n", "store: one of sqlite, bbolt is wanted"},
 		{"a language of neither", "language: de\n", "language: one of es, en is wanted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
