@@ -115,13 +115,12 @@ func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, paylo
 	out = store.Outcome{Kind: store.Accepted, Delivery: id}
 	if e.Quarantine != "" {
 		out.Kind, d.hold, d.eventID = store.Quarantined, holdQuarantined, ""
-		w.pending.moves = append(w.pending.moves, engine.Move{N: 1})
 	} else if err := w.identified(&d, e, a.ReceivedAt); err != nil {
 		return out, payload, err
 	}
 	w.pending.newest = at
 	w.remember(&d, a, e)
-	return out, payload, w.newDelivery(&d)
+	return out, payload, w.changeDelivery(nil, &d)
 }
 
 // identified claims the delivery's key and adds its jobs.
@@ -140,18 +139,6 @@ func (w *writer) identified(d *delivery, e *store.Event, at time.Time) error {
 	return nil
 }
 
-// newDelivery writes a delivery that was not there, with the keys it is listed under.
-func (w *writer) newDelivery(d *delivery) error {
-	for _, k := range d.indexKeys() {
-		if err := w.put(k.t, []byte(k.key), nil); err != nil {
-			return err
-		}
-	}
-	return w.putDelivery(d)
-}
-
-func (w *writer) putDelivery(d *delivery) error { return w.put(tDeliveries, num(d.id), d.encode()) }
-
 func dedupKey(source int64, eventID string) []byte { return append(small(source), eventID...) }
 
 // holder is the delivery that has a key, 0 for none, and until when.
@@ -168,8 +155,23 @@ func (x *tx) holder(source int64, eventID string) (delivery, expires int64, err 
 
 // claim gives a key to a delivery.
 func (x *tx) claim(source int64, eventID string, delivery, expires int64) error {
+	if err := x.dropKey(source, eventID); err != nil {
+		return err
+	}
 	v := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(delivery)), uint64(expires))
 	return x.put(tDedup, dedupKey(source, eventID), v)
+}
+
+// dropKey removes a key, if it is there.
+func (x *tx) dropKey(source int64, eventID string) error {
+	holder, expires, err := x.holder(source, eventID)
+	if err != nil || holder == 0 {
+		return err
+	}
+	if err := x.del(tLoose, key(num(expires), dedupKey(source, eventID))); err != nil {
+		return err
+	}
+	return x.del(tDedup, dedupKey(source, eventID))
 }
 
 // duplicate counts a repeat on the delivery and, if its event says so, revives the
@@ -179,17 +181,13 @@ func (w *writer) duplicate(id int64, e *store.Event, at time.Time) (revived bool
 	if err != nil || !ok {
 		return false, err // without a row only the key is left: the repeat is not counted
 	}
-	if d.duplicates == 0 {
-		if err := w.put(tRepeated, num(id), nil); err != nil {
-			return false, err
-		}
-	}
+	before := d
 	d.duplicates++
 	d.lastDuplicateAt = max(d.lastDuplicateAt, engine.Milli(at))
 	if d.digest != e.Digest {
 		d.bodyDiffers++
 	}
-	if err := w.putDelivery(&d); err != nil || !e.Revive || d.payload == 0 {
+	if err := w.changeDelivery(&before, &d); err != nil || !e.Revive || d.payload == 0 {
 		return false, err
 	}
 	for _, n := range d.jobs {

@@ -12,7 +12,7 @@ import (
 	"acuse/store/engine"
 )
 
-// name is the key of a record by its name: bbolt takes no empty key.
+// byName is the key of a record by its name: bbolt takes no empty key.
 func byName(name string) []byte { return text(name) }
 
 // PutUser adds or replaces; see store.Accounts.
@@ -198,20 +198,26 @@ func (d *DB) RemoveSession(ctx context.Context, id string) error {
 // ExpireSessions removes what ended before now.
 func (d *DB) ExpireSessions(ctx context.Context, now time.Time) error {
 	return wrap(d.do(ctx, func(w *writer) error {
-		var ended []string
-		for k := range w.keys(tSessionEnd, nil, false) {
-			if numAt(k, 0) >= engine.Milli(now) {
-				break
-			}
-			ended = append(ended, string(k[8:]))
-		}
-		for _, id := range ended {
-			if err := w.dropSession(id); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := w.dropSessionsBefore(engine.Milli(now), 1<<30)
+		return err
 	}), "sessions")
+}
+
+// dropSessionsBefore removes up to most that ended before an instant.
+func (w *writer) dropSessionsBefore(now int64, most int) (int, error) {
+	var ended []string
+	for k := range w.keys(tSessionEnd, nil, false) {
+		if numAt(k, 0) >= now || len(ended) == most {
+			break
+		}
+		ended = append(ended, string(k[8:]))
+	}
+	for _, id := range ended {
+		if err := w.dropSession(id); err != nil {
+			return 0, err
+		}
+	}
+	return len(ended), nil
 }
 
 // Setting reads a small value.

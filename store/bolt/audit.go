@@ -66,3 +66,30 @@ func (d *DB) Trail(ctx context.Context, delivery int64) (list []store.AuditEntry
 	})
 	return list, wrap(err, "trail of delivery %d", delivery)
 }
+
+// dropAuditBefore removes those older than an instant among the first most entries.
+func (w *writer) dropAuditBefore(oldest int64, most int) (int, error) {
+	var old []store.AuditEntry
+	looked := 0
+	for k, v := range w.pairs(tAudit, nil, false) {
+		if looked++; looked > most {
+			break
+		}
+		e, err := decodeAudit(numAt(k, 0), v)
+		if err != nil {
+			return 0, err
+		}
+		if engine.Milli(e.At) < oldest {
+			old = append(old, e)
+		}
+	}
+	for _, e := range old {
+		if err := w.del(tAudit, num(e.ID)); err != nil {
+			return 0, err
+		}
+		if err := w.del(tTrail, key(num(e.Delivery), num(e.ID))); err != nil {
+			return 0, err
+		}
+	}
+	return len(old), nil
+}

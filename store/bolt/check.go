@@ -204,9 +204,11 @@ func (c *check) orphans() {
 		}
 	})
 	c.each(tDedup, nil, func(k, _ []byte) {
-		holder, _, err := c.x.holder(smallAt(k, 0), string(k[4:]))
+		holder, expires, err := c.x.holder(smallAt(k, 0), string(k[4:]))
 		if err != nil || holder > c.highest {
 			c.wrong("claimed keys belong to a number that was never given out, such as #%d", holder)
+		} else if c.x.get(tDeliveries, num(holder)) == nil && c.x.get(tLoose, key(num(expires), k)) == nil {
+			c.wrong("claimed keys are not known to be without a delivery, such as that of #%d", holder)
 		}
 	})
 }
@@ -221,7 +223,7 @@ func (c *check) indexes() {
 			}
 		})
 	}
-	for _, t := range []table{tSources, tReceived, tHold, tRepeated} {
+	for _, t := range []table{tSources, tReceived, tHold, tRepeated, tShared} {
 		c.each(t, nil, func(k, _ []byte) {
 			d, ok, err := c.x.delivery(last(k))
 			if err != nil || !ok || !has(d.indexKeys(), t, k) {
@@ -245,21 +247,6 @@ func has(list []indexKey, t table, k []byte) bool {
 		}
 	}
 	return false
-}
-
-// indexKeys are the keys under which the delivery is listed.
-func (d *delivery) indexKeys() []indexKey {
-	list := []indexKey{
-		{tSources, string(key(small(d.source), num(d.id)))},
-		{tReceived, string(key(num(d.receivedAt), num(d.id)))},
-	}
-	if d.hold != holdNone {
-		list = append(list, indexKey{tHold, string(key([]byte{byte(d.hold)}, num(d.id)))})
-	}
-	if d.duplicates > 0 {
-		list = append(list, indexKey{tRepeated, string(num(d.id))})
-	}
-	return list
 }
 
 func firstLine(s string) string {

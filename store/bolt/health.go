@@ -10,7 +10,7 @@ func (d *DB) Health() store.Health {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.Commits, h.Writes = d.counts.commits, d.counts.writes
+	h.Commits, h.Writes, h.Longest = d.counts.commits, d.counts.writes, d.counts.longest
 	full := d.roomInside()
 	h.Writable = d.broken == nil && full == nil && h.Free >= d.space.MinFree
 	switch {

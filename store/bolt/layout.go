@@ -41,13 +41,15 @@ const (
 	tSettings         // name → value
 	tAudit            // number → record
 	tTrail            // delivery, audit entry
+	tShared           // payload, delivery: of deliveries that use the payload of another number
+	tLoose            // expiry, source, event id: keys whose delivery is gone
 	tables
 )
 
 var tableNames = [tables]string{
 	"meta", "names", "deliveries", "payloads", "dedup", "jobs", "attempts", "due", "leases", "ended", "dead", "resent", "sources", "received",
 	"hold", "repeated", "rejections", "rejections_same", "rejections_ring", "rejections_age", "rejection_minutes", "notices", "users", "tokens",
-	"token_hashes", "sessions", "sessions_end", "settings", "audit", "trail",
+	"token_hashes", "sessions", "sessions_end", "settings", "audit", "trail", "shared", "loose",
 }
 
 // ascending are the buckets that only grow at their end: their pages are filled to the

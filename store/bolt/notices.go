@@ -57,3 +57,23 @@ func (d *DB) remove(ctx context.Context, t table, key []byte) error {
 		return w.del(t, key)
 	})
 }
+
+// dropNoticesBefore removes those that ended before an instant.
+func (w *writer) dropNoticesBefore(oldest int64) (int, error) {
+	var old [][]byte
+	for k, v := range w.pairs(tNotices, nil, false) {
+		n, err := decodeNotice(v)
+		if err != nil {
+			return 0, err
+		}
+		if !n.Ended.IsZero() && engine.Milli(n.Ended) < oldest {
+			old = append(old, append([]byte{}, k...))
+		}
+	}
+	for _, k := range old {
+		if err := w.del(tNotices, k); err != nil {
+			return 0, err
+		}
+	}
+	return len(old), nil
+}

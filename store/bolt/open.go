@@ -78,7 +78,10 @@ type DB struct {
 	tally  engine.Tally
 	broken error     // last write error while commits fail
 	logged time.Time // when it was logged last
-	counts struct{ commits, writes uint64 }
+	counts struct {
+		commits, writes uint64
+		longest         time.Duration
+	}
 }
 
 var _ store.Store = (*DB)(nil)

@@ -122,7 +122,7 @@ func (w *writer) resendAsNew(r store.Resend, d delivery, jobs []job) (store.Rese
 			return store.Resent{}, err
 		}
 	}
-	if err := w.newDelivery(&d); err != nil {
+	if err := w.changeDelivery(nil, &d); err != nil {
 		return store.Resent{}, err
 	}
 	w.pending.newest = d.receivedAt

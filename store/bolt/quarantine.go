@@ -64,10 +64,7 @@ func (w *writer) release(id int64, e store.Event, by store.Actor, at time.Time) 
 	case d.hold != holdQuarantined:
 		return out, store.ErrState
 	}
-	if err := w.del(tHold, key([]byte{holdQuarantined}, num(id))); err != nil {
-		return out, err
-	}
-	w.pending.moves = append(w.pending.moves, engine.Move{N: -1})
+	before := d
 	d.hold, d.quarantine, d.eventID, d.made, d.kind, d.resource = holdNone, "", e.ID, e.Made, e.Type, e.Resource
 	d.version, d.unit, d.test, d.part, d.earlier = e.Version, e.Unit, e.Test, int64(e.Part), 0
 	e.Digest = d.digest
@@ -99,12 +96,7 @@ func (w *writer) release(id int64, e store.Event, by store.Actor, at time.Time) 
 			return out, err
 		}
 	}
-	if d.hold == holdJobless {
-		if err := w.put(tHold, key([]byte{holdJobless}, num(id)), nil); err != nil {
-			return out, err
-		}
-	}
-	if err := w.putDelivery(&d); err != nil {
+	if err := w.changeDelivery(&before, &d); err != nil {
 		return out, err
 	}
 	return out, w.audit(store.AuditEntry{At: at, By: by, Act: "release", Delivery: id, Reason: reason})

@@ -121,29 +121,11 @@ func (w *writer) dropRejectionByID(id int64) error {
 // trimRing takes out what is too old, then what is over: from the source that has the
 // most, unsigned ones first, oldest first.
 func (w *writer) trimRing(oldest int64) error {
-	var old []int64
-	for k := range w.keys(tRingAge, nil, false) {
-		if numAt(k, 0) >= oldest {
-			break
-		}
-		old = append(old, last(k))
+	if _, err := w.dropRejectionsBefore(oldest, maxRejections); err != nil {
+		return err
 	}
-	for _, id := range old {
-		if err := w.dropRejectionByID(id); err != nil {
-			return err
-		}
-	}
-	var minutes [][]byte
-	for k := range w.keys(tMinutes, nil, false) {
-		if numAt(k, 0) >= oldest/60000 {
-			break
-		}
-		minutes = append(minutes, append([]byte{}, k...))
-	}
-	for _, k := range minutes {
-		if err := w.del(tMinutes, k); err != nil {
-			return err
-		}
+	if err := w.dropMinutesBefore(oldest / 60000); err != nil {
+		return err
 	}
 	for {
 		id := w.over()
@@ -154,6 +136,39 @@ func (w *writer) trimRing(oldest int64) error {
 			return err
 		}
 	}
+}
+
+// dropRejectionsBefore removes up to most that were seen last before an instant.
+func (w *writer) dropRejectionsBefore(oldest int64, most int) (int, error) {
+	var old []int64
+	for k := range w.keys(tRingAge, nil, false) {
+		if numAt(k, 0) >= oldest || len(old) == most {
+			break
+		}
+		old = append(old, last(k))
+	}
+	for _, id := range old {
+		if err := w.dropRejectionByID(id); err != nil {
+			return 0, err
+		}
+	}
+	return len(old), nil
+}
+
+func (w *writer) dropMinutesBefore(minute int64) error {
+	var old []int64
+	for k := range w.keys(tMinutes, nil, false) {
+		if numAt(k, 0) >= minute {
+			break
+		}
+		old = append(old, numAt(k, 0))
+	}
+	for _, m := range old {
+		if err := w.del(tMinutes, num(m)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // share is what one source has in the ring, and the first of it to go.

@@ -89,7 +89,7 @@ func (d *DB) transact(batch []*write) ([]*write, error) {
 
 // try is one run of a batch. bad is the write that the engine found fault with.
 func (d *DB) try(batch []*write) (bad *write, err error) {
-	w := d.w
+	w, began := d.w, time.Now()
 	if err := w.begin(d); err != nil {
 		return nil, err
 	}
@@ -113,6 +113,7 @@ func (d *DB) try(batch []*write) (bad *write, err error) {
 	w.publish(&d.tally, highest)
 	d.counts.commits++
 	d.counts.writes += uint64(len(batch))
+	d.counts.longest = max(d.counts.longest, time.Since(began))
 	d.mu.Unlock()
 	w.committed = number
 	return nil, nil

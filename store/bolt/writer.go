@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"slices"
 
+	bbolt "go.etcd.io/bbolt"
+
 	"acuse/store"
 	"acuse/store/engine"
 )
@@ -47,10 +49,18 @@ func (w *writer) begin(d *DB) error {
 		return err
 	}
 	w.tx = &tx{Tx: t}
-	free := d.file.Load().Stats().FreePageN
+	used, free := room(t)
 	t.DB().NoFreelistSync = free > manyFree
-	d.inUse.Store(t.Size() - int64(free)*pageSize)
+	d.inUse.Store(used)
 	return nil
+}
+
+// room is how many bytes of the file hold something as a transaction finds it, and how
+// many of its pages nothing: those that a reader still wants count as free.
+func room(t *bbolt.Tx) (used int64, free int) {
+	s := t.DB().Stats()
+	free = s.FreePageN + s.PendingPageN
+	return t.Size() - int64(free)*pageSize, free
 }
 
 // forget takes back what the transaction changed in memory.
@@ -192,10 +202,61 @@ func (j *job) indexKeys() (list []indexKey) {
 	return list
 }
 
+// indexKeys are the keys under which the delivery is listed.
+func (d *delivery) indexKeys() []indexKey {
+	if d == nil {
+		return nil
+	}
+	list := []indexKey{
+		{tSources, string(key(small(d.source), num(d.id)))},
+		{tReceived, string(key(num(d.receivedAt), num(d.id)))},
+	}
+	if d.hold != holdNone {
+		list = append(list, indexKey{tHold, string(key([]byte{byte(d.hold)}, num(d.id)))})
+	}
+	if d.duplicates > 0 {
+		list = append(list, indexKey{tRepeated, string(num(d.id))})
+	}
+	if d.payload != 0 && d.payload != d.id {
+		list = append(list, indexKey{tShared, string(key(num(d.payload), num(d.id)))})
+	}
+	return list
+}
+
 // change writes a job in its new state, with the keys under which it is found. old is
 // what it was, nil for a new one.
 func (w *writer) change(old, j *job) error {
-	before, after := old.indexKeys(), j.indexKeys()
+	if err := w.reindex(old.indexKeys(), j.indexKeys()); err != nil {
+		return err
+	}
+	from := store.JobState(0)
+	if old != nil {
+		from = old.state
+	}
+	if from != j.state {
+		w.pending.moves = append(w.pending.moves, engine.Move{Destination: w.name(j.destination), From: from, To: j.state, N: 1})
+	}
+	return w.put(tJobs, num(j.id), j.encode())
+}
+
+// changeDelivery is change for a delivery.
+func (w *writer) changeDelivery(old, d *delivery) error {
+	if err := w.reindex(old.indexKeys(), d.indexKeys()); err != nil {
+		return err
+	}
+	held := func(d *delivery) int64 {
+		if d != nil && d.hold == holdQuarantined {
+			return 1
+		}
+		return 0
+	}
+	if n := held(d) - held(old); n != 0 {
+		w.pending.moves = append(w.pending.moves, engine.Move{N: n})
+	}
+	return w.put(tDeliveries, num(d.id), d.encode())
+}
+
+func (w *writer) reindex(before, after []indexKey) error {
 	for _, k := range before {
 		if !slices.Contains(after, k) {
 			if err := w.del(k.t, []byte(k.key)); err != nil {
@@ -210,12 +271,5 @@ func (w *writer) change(old, j *job) error {
 			}
 		}
 	}
-	from := store.JobState(0)
-	if old != nil {
-		from = old.state
-	}
-	if from != j.state {
-		w.pending.moves = append(w.pending.moves, engine.Move{Destination: w.name(j.destination), From: from, To: j.state, N: 1})
-	}
-	return w.put(tJobs, num(j.id), j.encode())
+	return nil
 }
