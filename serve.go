@@ -95,7 +95,11 @@ func (s *server) reload(cfg *config.Config) error {
 			s.log.Warn("this change needs a restart", "key", what)
 		}
 	}
-	return s.apply(cfg)
+	if err := s.apply(cfg); err != nil {
+		return err
+	}
+	s.keeper.Kick() // the retention may be another
+	return nil
 }
 
 // firstOwner makes the owner whose password ACUSE_ADMIN_PASSWORD_FILE holds, where

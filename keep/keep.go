@@ -18,8 +18,9 @@ import (
 // The pace of the purge. One step's transaction is to last about aim: it holds up what is
 // to be committed meanwhile.
 const (
-	every    = time.Minute // between rounds
-	again    = time.Hour   // a walk from the first delivery on: the rounds between go on where the last ended
+	every    = time.Minute     // between rounds
+	soon     = 5 * time.Second // after one that removed something: at the cap as much goes as comes in
+	again    = time.Hour       // a walk from the first delivery on: the rounds between go on where the last ended
 	aim      = 20 * time.Millisecond
 	minPause = 5 * time.Millisecond
 	minWork  = 16
@@ -108,14 +109,17 @@ func (k *Keeper) Kick() {
 // Run works until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
+		before, wait := k.met.deliveries.Get(), every
 		if err := k.Round(ctx); err != nil && ctx.Err() == nil {
 			if errors.Is(err, store.ErrClosed) {
 				return
 			}
 			k.opt.Log.Error("retention", "err", err)
+		} else if k.met.deliveries.Get() > before {
+			wait = soon
 		}
 		k.sample(ctx)
-		pause(ctx, every, k.kick)
+		pause(ctx, wait, k.kick)
 	}
 }
 
@@ -206,7 +210,7 @@ func (k *Keeper) reclaim(ctx context.Context, steps int) error {
 		}
 		took := time.Since(began)
 		k.met.freed.Add(int(freed))
-		if freed == 0 || left <= slack {
+		if freed == 0 || left <= min(slack, k.opt.Limits().Bytes/16) {
 			return nil
 		}
 		k.chunk = adapt(k.chunk, took, minFree, maxFree)

@@ -92,7 +92,7 @@ func (w *writer) accepted(it *item) error {
 		return err
 	case it.event.Quarantine != "":
 		out.Kind = store.Quarantined
-		w.pending.moves = append(w.pending.moves, engine.Move{N: 1})
+		w.quarantined(1)
 	}
 	w.pending.newest = ms(it.w.arrival.ReceivedAt)
 	w.remember(it)

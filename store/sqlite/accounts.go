@@ -112,11 +112,16 @@ func (d *DB) PutSession(ctx context.Context, s store.Session) error {
 	return wrap(d.put(ctx, "INSERT OR REPLACE INTO sessions (id, user, data, expires) VALUES (?, ?, ?, ?)", s.ID, s.User, blob(s.Data), ms(s.Expires)), "session")
 }
 
-// SessionByID reads one; its expiry is the caller's to judge.
-func (d *DB) SessionByID(ctx context.Context, id string) (s store.Session, err error) {
+func scanSession(s scanner) (v store.Session, err error) {
 	var expires int64
-	err = d.read.QueryRowContext(ctx, "SELECT id, user, data, expires FROM sessions WHERE id = ?", id).Scan(&s.ID, &s.User, &s.Data, &expires)
-	s.Expires = instant(expires)
+	err = s.Scan(&v.ID, &v.User, &v.Data, &expires)
+	v.Expires = instant(expires)
+	return v, err
+}
+
+// SessionByID reads one; its expiry is the caller's to judge.
+func (d *DB) SessionByID(ctx context.Context, id string) (store.Session, error) {
+	s, err := scanSession(d.read.QueryRowContext(ctx, "SELECT id, user, data, expires FROM sessions WHERE id = ?", id))
 	return s, wrap(d.missing(err), "session")
 }
 

@@ -44,13 +44,17 @@ func (d *DB) Trail(ctx context.Context, delivery int64) ([]store.AuditEntry, err
 func (d *DB) entries(ctx context.Context, text string, args ...any) (list []store.AuditEntry, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
 		return each(ctx, tx, text, func(s scanner) error {
-			var e store.AuditEntry
-			var at int64
-			err := s.Scan(&e.ID, &at, &e.By.Name, &e.By.From, &e.Act, &e.Delivery, &e.Subject, &e.Reason)
-			e.At = instant(at)
+			e, err := scanAudit(s)
 			list = append(list, e)
 			return err
 		}, args...)
 	})
 	return list, err
+}
+
+func scanAudit(s scanner) (e store.AuditEntry, err error) {
+	var at int64
+	err = s.Scan(&e.ID, &at, &e.By.Name, &e.By.From, &e.Act, &e.Delivery, &e.Subject, &e.Reason)
+	e.At = instant(at)
+	return e, err
 }

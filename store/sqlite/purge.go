@@ -221,7 +221,7 @@ func (p *purge) remove(d walked, jobs []jobOf, stand []engine.Standing) error {
 		return err
 	}
 	if d.hold == holdQuarantined {
-		w.pending.moves = append(w.pending.moves, engine.Move{N: -1})
+		w.quarantined(-1)
 	} else if err := p.key(d); err != nil {
 		return err
 	}

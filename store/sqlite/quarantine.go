@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"acuse/store"
-	"acuse/store/engine"
 )
 
 const selectQuarantined = `SELECT id FROM deliveries INDEXED BY deliveries_hold WHERE hold <> 0 AND hold = 1 AND id > ?
@@ -79,27 +78,31 @@ func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.
 	if err := list.flush(); err != nil {
 		return out, err
 	}
-	w.pending.moves = append(w.pending.moves, engine.Move{N: -1})
+	w.quarantined(-1)
 	return out, w.audit(store.AuditEntry{At: at, By: by, Act: "release", Delivery: delivery, Reason: reason})
 }
 
 // claimFor claims the event's key for a delivery that exists already. holder is the
 // delivery that has it now.
 func (w *writer) claimFor(source int64, e store.Event, delivery int64, at time.Time) (holder, earlier int64, err error) {
-	expires := ms(at.Add(e.Window))
-	n, err := w.exec(insertDedup.rows(1), source, e.ID, delivery, expires)
+	return w.claimUntil(source, e.ID, delivery, ms(at.Add(e.Window)), ms(at))
+}
+
+// claimUntil claims a key, if nobody has it at now.
+func (w *writer) claimUntil(source int64, eventID string, delivery, expires, now int64) (holder, earlier int64, err error) {
+	n, err := w.exec(insertDedup.rows(1), source, eventID, delivery, expires)
 	if err != nil || n == 1 {
 		return delivery, 0, err
 	}
-	row, ok, err := w.row(selectHolder, source, e.ID)
+	row, ok, err := w.row(selectHolder, source, eventID)
 	if err != nil || !ok {
-		return 0, 0, fmt.Errorf("claim %.40q: no one has it: %w", e.ID, err)
+		return 0, 0, fmt.Errorf("claim %.40q: no one has it: %w", eventID, err)
 	}
 	holder = row[0].(int64)
-	if row[1].(int64) > ms(at) {
+	if row[1].(int64) > now {
 		return holder, 0, nil
 	}
-	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ?, loose = 0 WHERE source = ? AND event_id = ?", delivery, expires, source, e.ID)
+	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ?, loose = 0 WHERE source = ? AND event_id = ?", delivery, expires, source, eventID)
 	return delivery, holder, err
 }
 

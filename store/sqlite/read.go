@@ -176,19 +176,26 @@ func (d *DB) JobByID(ctx context.Context, id int64) (j store.Job, err error) {
 	return j, wrap(d.missing(err), "job %d", id)
 }
 
-const selectAttempts = `SELECT a.id, a.job, a.n, a.started_at, a.resend, a.owner, a.outcome, a.status, a.class, a.error, a.maybe, a.total_us,
-	a.connect_us, a.tls_us, a.first_byte_us, a.answer_headers, a.answer_body, a.worker
+const (
+	attemptColumns = `a.id, a.job, a.n, a.started_at, a.resend, a.owner, a.outcome, a.status, a.class, a.error, a.maybe, a.total_us,
+	a.connect_us, a.tls_us, a.first_byte_us, a.answer_headers, a.answer_body, a.worker`
+	selectAttempts = "SELECT " + attemptColumns + `
 	FROM jobs j JOIN attempts a ON a.job = j.id WHERE j.delivery = ? ORDER BY a.id`
+)
+
+func scanAttempt(s scanner) (a store.Attempt, err error) {
+	var at, total, connect, tls, first int64
+	err = s.Scan(&a.ID, &a.Job, &a.N, &at, &a.Resend, &a.Owner, &a.Outcome, &a.Status, &a.Class, &a.Error, &a.Maybe, &total,
+		&connect, &tls, &first, &a.Header, &a.Body, &a.Worker)
+	a.StartedAt, a.Duration, a.Connect, a.TLS, a.FirstByte = instant(at), micros(total), micros(connect), micros(tls), micros(first)
+	return a, err
+}
 
 // Attempts reads the attempts of a delivery; see store.Archive.
 func (d *DB) Attempts(ctx context.Context, delivery int64) (list []store.Attempt, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
 		return each(ctx, tx, selectAttempts, func(s scanner) error {
-			var a store.Attempt
-			var at, total, connect, tls, first int64
-			err := s.Scan(&a.ID, &a.Job, &a.N, &at, &a.Resend, &a.Owner, &a.Outcome, &a.Status, &a.Class, &a.Error, &a.Maybe, &total,
-				&connect, &tls, &first, &a.Header, &a.Body, &a.Worker)
-			a.StartedAt, a.Duration, a.Connect, a.TLS, a.FirstByte = instant(at), micros(total), micros(connect), micros(tls), micros(first)
+			a, err := scanAttempt(s)
 			list = append(list, a)
 			return err
 		}, delivery)

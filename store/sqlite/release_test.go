@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/storetest"
 )
 
 // update writes the data file of this schema into testdata, if it is not there.
@@ -187,4 +188,43 @@ func TestMigrationKeepsACopyOfWhatWasBefore(t *testing.T) {
 	if n, err := c.number("SELECT count(*) FROM deliveries"); err != nil || n != 11 {
 		t.Errorf("the copy has %d deliveries, %v", n, err)
 	}
+}
+
+// TestEveryReleasedFileOpensAndHoldsWhatItHeld opens the data file of every release with
+// this code and compares it, record by record, with what the same acts make today.
+func TestEveryReleasedFileOpensAndHoldsWhatItHeld(t *testing.T) {
+	t.Parallel()
+	fresh := opened(t, t.TempDir(), Options{MinFree: -1})
+	fillRelease(t, fresh)
+	want := storetest.Contents(t, fresh)
+	files, err := filepath.Glob("testdata/*.db.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			dir := oldFile(t, name)
+			db := opened(t, dir, Options{MinFree: -1})
+			if problems, err := db.Check(t.Context(), true); err != nil || len(problems) > 0 {
+				t.Errorf("check: %q %v", problems, err)
+			}
+			got := storetest.Contents(t, db)
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || got[i] != want[i] {
+					t.Fatalf("record %d differs:\ngot  %s\nwant %s", i, at(got, i), at(want, i))
+				}
+			}
+			if l, err := db.Lease(t.Context(), store.LeaseQuery{Destination: "app", Owner: "x", Max: 10, TTL: time.Minute, Now: r0.Add(9 * time.Hour)}); err != nil || len(l) != 3 {
+				t.Errorf("leased %d jobs, want 3: %v", len(l), err)
+			}
+		})
+	}
+}
+
+func at(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return "nothing"
 }

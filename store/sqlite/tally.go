@@ -34,3 +34,8 @@ func (w *writer) count(t *engine.Tally) error {
 func (w *writer) moved(destination int64, from, to store.JobState) {
 	w.pending.moves = append(w.pending.moves, engine.Move{Destination: w.byID[destination], From: from, To: to, N: 1})
 }
+
+// quarantined remembers n more deliveries in quarantine for the tally.
+func (w *writer) quarantined(n int64) {
+	w.pending.moves = append(w.pending.moves, engine.Move{N: n})
+}

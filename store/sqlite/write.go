@@ -78,6 +78,10 @@ func (d *DB) commit(batch []*write) {
 	d.boundJournal()
 }
 
+// slow is how long a transaction may take before it is logged: the disk or the machine is
+// to blame, since no batch is large enough.
+const slow = 200 * time.Millisecond
+
 // transact runs the batch in one transaction; nil means it is on disk. After an error
 // nothing of it is.
 func (d *DB) transact(batch []*write, alone bool) error {
@@ -89,16 +93,21 @@ func (d *DB) transact(batch []*write, alone bool) error {
 		w.rollback()
 		return err
 	}
+	applied := time.Since(began)
 	if _, err := w.exec("COMMIT"); err != nil {
 		w.rollback()
 		return err
+	}
+	took := time.Since(began)
+	if took > slow {
+		d.log.Warn("slow transaction", "took", took, "of_it_sync", took-applied, "writes", len(batch))
 	}
 	d.space.Used(size(batch))
 	d.mu.Lock()
 	w.publish(&d.tally)
 	d.counts.commits++
 	d.counts.writes += uint64(len(batch))
-	d.counts.longest = max(d.counts.longest, time.Since(began))
+	d.counts.longest = max(d.counts.longest, took)
 	d.mu.Unlock()
 	return nil
 }

@@ -53,21 +53,26 @@ func Promise(t *testing.T, open Opener, promise string) { run(t, open, promise) 
 var Promises = []string{"P1", "P2", "P3", "P4", "P6", "P8"}
 
 func run(t *testing.T, open Opener, promise string) {
-	ran := false
+	var list []test
 	for _, c := range all() {
-		if c.promise != promise {
-			continue
+		if c.promise == promise {
+			list = append(list, c)
 		}
-		ran = true
+	}
+	if len(list) == 0 {
+		t.Fatalf("no case for %q", promise)
+	}
+	runList(t, open, list)
+}
+
+func runList(t *testing.T, open Opener, list []test) {
+	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := &env{T: t, dir: t.TempDir(), open: open}
 			e.start()
 			c.run(e)
 		})
-	}
-	if !ran {
-		t.Fatalf("no case for %q", promise)
 	}
 }
 
