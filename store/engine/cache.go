@@ -58,6 +58,13 @@ func (c *Cache) tidy() {
 	c.order = slices.DeleteFunc(c.order, func(id int64) bool { _, ok := c.byID[id]; return !ok })
 }
 
+// Drop forgets an entry, if there is one.
+func (c *Cache) Drop(id int64) {
+	if _, ok := c.byID[id]; ok {
+		c.drop(id)
+	}
+}
+
 func (c *Cache) drop(id int64) {
 	c.bytes -= c.byID[id].Bytes
 	delete(c.byID, id)

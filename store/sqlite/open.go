@@ -200,6 +200,7 @@ func (d *DB) pragmas() []string {
 		"PRAGMA journal_size_limit = 33554432", // after a burst the journal file shrinks to 32 MiB
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA trusted_schema = OFF",
+		"PRAGMA secure_delete = FAST", // what is removed is overwritten where the page is written anyway
 	}
 	if runtime.GOOS == "darwin" {
 		p = append(p, "PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")

@@ -21,6 +21,8 @@ func TestStore(t *testing.T) { storetest.Run(t, open) }
 
 func TestDump(t *testing.T) { storetest.RunDump(t, open) }
 
+func TestErase(t *testing.T) { storetest.RunErase(t, open, nil) }
+
 func TestP1DurableBefore2xx(t *testing.T)       { storetest.Promise(t, open, "P1") }
 func TestP2OneEventOneDelivery(t *testing.T)    { storetest.Promise(t, open, "P2") }
 func TestP3AtLeastOnceSameKey(t *testing.T)     { storetest.Promise(t, open, "P3") }
