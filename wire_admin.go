@@ -44,9 +44,13 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 
 func (s *server) shownSources() []admin.Source {
 	l := s.live.Load()
+	cfg := l.cfg
+	if s.publicAddr != nil {
+		cfg = s.listening(cfg) // port 0 is a port by now
+	}
 	var out []admin.Source
 	for _, name := range slices.Sorted(maps.Keys(l.sources)) {
-		out = append(out, l.sources[name].page(l.cfg))
+		out = append(out, l.sources[name].page(cfg))
 	}
 	return out
 }
