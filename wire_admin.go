@@ -12,6 +12,7 @@ import (
 	"acuse/access"
 	"acuse/admin"
 	"acuse/config"
+	"acuse/store"
 	"acuse/web"
 )
 
@@ -29,6 +30,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Capture:      s.capture,
 		Backup:       s.store.Backup,
 		Check:        s.store.Check,
+		Erase:        eraser(s.store),
 		SetupLink:    s.setupLink,
 		Health:       s.store.Health,
 		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
@@ -96,4 +98,12 @@ func disk(dir string) (free, total int64) {
 		return 0, 0
 	}
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
+}
+
+// eraser is the erasure of an engine that can; nil where it cannot.
+func eraser(s store.Store) func(context.Context, store.Erasure) (store.Erased, error) {
+	if e, ok := s.(store.Eraser); ok {
+		return e.Erase
+	}
+	return nil
 }

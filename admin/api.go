@@ -44,6 +44,7 @@ func (a *Admin) apiRoutes() []route {
 		{get, v1 + "/status", access.Read, a.apiStatus},
 		{post, v1 + "/backup", access.Admin, a.apiBackup},
 		{post, v1 + "/check", access.Admin, a.apiCheck},
+		{post, v1 + "/erase", access.Admin, a.apiErase},
 		{post, v1 + "/setup-link", access.Admin, a.apiSetupLink},
 		{get, v1 + "/tokens", access.Admin, a.apiTokens},
 		{post, v1 + "/tokens", access.Admin, a.apiTokenCreate},

@@ -194,6 +194,8 @@ func TestLiveAnswersFitTheDocument(t *testing.T) {
 		{"GET", "/api/v1/status", "/api/v1/status", "", 200},
 		{"POST", "/api/v1/backup", "/api/v1/backup", `{"path":` + strconv.Quote(t.TempDir()+"/copy.db") + `}`, 200},
 		{"POST", "/api/v1/check", "/api/v1/check", `{"full":true}`, 200},
+		{"POST", "/api/v1/erase", "/api/v1/erase", `{"resource":"nothing of ours","dry_run":true}`, 200},
+		{"POST", "/api/v1/erase", "/api/v1/erase", `{"event":"a","resource":"b"}`, 400},
 		{"POST", "/api/v1/setup-link", "/api/v1/setup-link", "", 200},
 		{"POST", "/api/v1/tokens", "/api/v1/tokens", `{"name":"ci","scopes":["read","resend"]}`, 201},
 		{"POST", "/api/v1/tokens", "/api/v1/tokens", `{"name":"ci","scopes":["effects","approve"]}`, 400},

@@ -45,6 +45,8 @@ type Options struct {
 	Backup func(ctx context.Context, path string) error
 	// Check looks for damage and returns what it found, a line each.
 	Check func(ctx context.Context, full bool) ([]string, error)
+	// Erase removes contents for good.
+	Erase func(ctx context.Context, q store.Erasure) (store.Erased, error)
 	// SetupLink makes a new one-time link and says until when it can be used.
 	SetupLink func(ctx context.Context) (url string, expires time.Time, err error)
 	// Health is the state of the engine. nil: taken for writable.

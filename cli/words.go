@@ -37,6 +37,7 @@ var examples = map[string]string{
 	"user.remove":    "  acuse user list\n  acuse user remove eva",
 	"setup_link":     "  acuse setup-link\n  acuse setup-link --data-dir /var/lib/acuse",
 	"backup":         "  acuse backup acuse-backup.db\n  acuse backup /mnt/backup/acuse.db --quiet",
+	"erase":          "  acuse erase --resource cus_9s6XKzkNRiz8i3 --dry-run\n  acuse erase --event evt_1 --source stripe",
 	"provider":       "  acuse provider list\n  acuse provider show stripe",
 	"provider.list":  "  acuse provider list\n  acuse provider list --json",
 	"provider.show":  "  acuse provider show stripe\n  acuse provider show github --json",
