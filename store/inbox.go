@@ -24,14 +24,25 @@ type Arrival struct {
 	Source     string    // configured source
 	Provider   string    // catalogue name, for display
 	ReceivedAt time.Time // UTC
-	Remote     string    // address of the sender, as believed
-	Method     string    // "POST"
-	Target     string    // path and query as received: "/in/stripe?x=1"
-	Header     []byte    // EncodeHeader's form
-	Body       []byte    // raw bytes, never re-encoded
-	Slot       int       // which configured secret verified, from 1; 0 is none
-	AckMicros  int64     // verification time so far, for the line of time
-	Events     []Event   // one, or the items of a batch in array order
+	// At is when it is accepted: keys, jobs and duplicates count from it. Zero: ReceivedAt.
+	// A request that was refused first is let in later than it was received.
+	At        time.Time
+	Remote    string  // address of the sender, as believed
+	Method    string  // "POST"
+	Target    string  // path and query as received: "/in/stripe?x=1"
+	Header    []byte  // EncodeHeader's form
+	Body      []byte  // raw bytes, never re-encoded
+	Slot      int     // which configured secret verified, from 1; 0 is none
+	AckMicros int64   // verification time so far, for the line of time
+	Events    []Event // one, or the items of a batch in array order
+}
+
+// Accepted is when the arrival is accepted.
+func (a *Arrival) Accepted() time.Time {
+	if a.At.IsZero() {
+		return a.ReceivedAt
+	}
+	return a.At
 }
 
 // MaxEventID is how many bytes an event id may have: a longer one is ErrRefused.
@@ -52,7 +63,7 @@ type Event struct {
 	// Quarantine is why the event cannot be identified; it then claims no key and
 	// queues no job until it is released. Empty: a normal event.
 	Quarantine string
-	Window     time.Duration // how long the dedup key is remembered: from Window after ReceivedAt on it may be claimed again
+	Window     time.Duration // how long the dedup key is remembered: from Window after the arrival was accepted on it may be claimed again
 	Revive     bool          // a duplicate queues the dead letters of exhausted attempts again, once each (until a person resends)
 	Jobs       []NewJob
 }

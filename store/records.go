@@ -15,6 +15,9 @@ type Rejections interface {
 	RejectionList(ctx context.Context, source string, before int64, limit int) ([]Rejection, error)
 	// RejectionByID reads one with its headers and body. ErrNotFound.
 	RejectionByID(ctx context.Context, id int64) (Rejection, error)
+	// RemoveRejection takes one out, once it was let in after all. What is not there is no
+	// error; it stays counted.
+	RemoveRejection(ctx context.Context, id int64) error
 	// RejectionsSince counts requests refused since the minute of t, repeats included;
 	// it goes back 7 days.
 	RejectionsSince(ctx context.Context, t time.Time) (int64, error)
@@ -25,7 +28,8 @@ type Rejection struct {
 	ID          int64
 	Source      string
 	Reason      string // machine word: "signature_mismatch", "too_large", …
-	Detail      string // numbers a page may show: "skew=840s", never a secret
+	Detail      string // what a page may show: "skew=840s;cause=too_old", never a secret
+	Undiagnosed bool   // nobody looked for the cause: a repeat leaves the row's Detail as it is; not kept
 	Remote      string
 	FirstAt, At time.Time // first and latest
 	Count       int

@@ -88,13 +88,15 @@ func (w *writer) accepted(it *item) error {
 	case it.dup:
 		out.Kind = store.Duplicate
 		var err error
-		out.Revived, err = w.duplicate(it.id, it.event, it.w.arrival.ReceivedAt)
+		out.Revived, err = w.duplicate(it.id, it.event, it.w.arrival.Accepted())
 		return err
 	case it.event.Quarantine != "":
 		out.Kind = store.Quarantined
 		w.quarantined(1)
 	}
-	w.pending.newest = ms(it.w.arrival.ReceivedAt)
+	if it.w.arrival.At.IsZero() { // one that is let in late is not the newest that came in
+		w.pending.newest = ms(it.w.arrival.ReceivedAt)
+	}
 	w.remember(it)
 	return nil
 }

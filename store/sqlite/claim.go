@@ -69,7 +69,7 @@ func (w *writer) claimOne(it *item) error {
 	holder, expires := row[0].(int64), row[1].(int64)
 	switch {
 	case holder == it.id: // ours; a duplicate before it may have left a lower number free
-	case expires <= ms(it.w.arrival.ReceivedAt):
+	case expires <= ms(it.w.arrival.Accepted()):
 		it.earlier = holder
 	default:
 		it.id, it.dup = holder, true
@@ -94,7 +94,7 @@ const (
 		WHERE j.delivery = ? AND j.state = 4 AND j.reason = 1 AND j.revived = 0 AND d.payload <> 0`
 )
 
-func (it *item) expires() int64 { return ms(it.w.arrival.ReceivedAt.Add(it.event.Window)) }
+func (it *item) expires() int64 { return ms(it.w.arrival.Accepted().Add(it.event.Window)) }
 
 // duplicate counts a repeat on the delivery and, if its event says so, revives the
 // delivery's dead letters that died of exhausted attempts, once each.

@@ -27,10 +27,10 @@ func (w *writer) reject(r *store.Rejection) error {
 	kept := int64(len(r.Header) + len(r.Body))
 	n, err := w.exec(`INSERT INTO rejections (source, reason, digest, detail, remote, first_at, at, count, status, signed, method, target, size, bytes, headers, body)
 		VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (source, reason, digest) DO UPDATE SET count = count + 1, at = excluded.at, detail = excluded.detail,
+		ON CONFLICT (source, reason, digest) DO UPDATE SET count = count + 1, at = excluded.at, detail = iif(?, detail, excluded.detail),
 		remote = excluded.remote, status = excluded.status, signed = max(signed, excluded.signed)`,
 		r.Source, r.Reason, digest(r.Body), r.Detail, r.Remote, ms(r.At), ms(r.At), int64(r.Status), flag(r.Signed),
-		r.Method, r.Target, int64(r.Size), kept, blob(r.Header), r.Body)
+		r.Method, r.Target, int64(r.Size), kept, blob(r.Header), r.Body, flag(r.Undiagnosed))
 	if err != nil || n == 0 {
 		return err
 	}
@@ -38,6 +38,15 @@ func (w *writer) reject(r *store.Rejection) error {
 		return err
 	}
 	return w.trim(r)
+}
+
+// RemoveRejection takes one out; see store.Rejections.
+func (d *DB) RemoveRejection(ctx context.Context, id int64) error {
+	err := d.do(ctx, func(w *writer) error {
+		_, err := w.exec("DELETE FROM rejections WHERE id = ?", id)
+		return err
+	})
+	return wrap(err, "remove rejection %d", id)
 }
 
 // trim takes out what is too old, then what is over: from the source that has the most,

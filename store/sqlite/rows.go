@@ -132,7 +132,7 @@ func (w *writer) insertJobs(items []item) error {
 			continue
 		}
 		for _, j := range it.event.Jobs {
-			if _, err := w.addJob(&out, it.id, j, it.w.arrival.ReceivedAt, false, false); err != nil {
+			if _, err := w.addJob(&out, it.id, j, it.w.arrival.Accepted(), false, false); err != nil {
 				return err
 			}
 		}

@@ -171,4 +171,19 @@ var acceptTests = []test{
 		same(e, "highest number", e.totals().Deliveries, 15)
 		e.sound()
 	}},
+	{"P2", "a request let in late keeps the time it came in; its key and its jobs count from now", func(e *env) {
+		a := arrival("stripe", "evt_1")
+		a.At = at(72 * time.Hour)
+		id := e.accepted(a)
+		e.reopen()
+		same(e, "received", e.delivery(id).ReceivedAt, a.ReceivedAt)
+		same(e, "due", e.delivery(id).Jobs[0].DueAt, at(72*time.Hour))
+		repeat := arrival("stripe", "evt_1")
+		repeat.ReceivedAt = a.At.Add(a.Events[0].Window - time.Second)
+		same(e, "within the window", e.accept(repeat)[0], store.Outcome{Kind: store.Duplicate, Delivery: id})
+		same(e, "last duplicate", e.delivery(id).LastDuplicateAt, repeat.ReceivedAt)
+		repeat.ReceivedAt = a.At.Add(a.Events[0].Window)
+		same(e, "after it", e.accept(repeat)[0].Kind, store.Accepted)
+		e.sound()
+	}},
 }

@@ -54,6 +54,33 @@ var recordTests = []test{
 		e.ok(err)
 		same(e, "the page before", len(page), 1)
 	}},
+	{"", "a repeat that nobody diagnosed leaves the diagnosis of its row", func(e *env) {
+		r := rejection("s", "signature_mismatch", "body")
+		r.Detail = "cause=other_secret"
+		e.ok(e.s.Reject(e.Context(), r))
+		r.Detail, r.Undiagnosed, r.At = "header:X", true, at(time.Minute)
+		e.ok(e.s.Reject(e.Context(), r))
+		first := e.rejections("s")[0]
+		same(e, "row", fmt.Sprint(first.Count, " ", first.Detail), "2 cause=other_secret")
+		other := rejection("s", "too_large", "body")
+		other.Detail, other.Undiagnosed = "header:X", true
+		e.ok(e.s.Reject(e.Context(), other))
+		same(e, "a new row", e.rejections("s")[0].Detail, "header:X")
+	}},
+	{"", "a rejection that was let in is taken out, and stays counted", func(e *env) {
+		e.ok(e.s.Reject(e.Context(), rejection("s", "signature_mismatch", "one")))
+		e.ok(e.s.Reject(e.Context(), rejection("s", "signature_mismatch", "two")))
+		id := e.rejections("s")[1].ID
+		e.ok(e.s.RemoveRejection(e.Context(), id))
+		e.ok(e.s.RemoveRejection(e.Context(), id))
+		e.reopen()
+		_, err := e.s.RejectionByID(e.Context(), id)
+		e.is(err, store.ErrNotFound)
+		same(e, "rows", len(e.rejections("")), 1)
+		n, err := e.s.RejectionsSince(e.Context(), t0)
+		e.ok(err)
+		same(e, "counted", n, 2)
+	}},
 	{"", "a body that was not read stays nil, an empty one empty in effect", func(e *env) {
 		r := rejection("s", "too_large", "")
 		r.Body, r.Header, r.Size = nil, nil, 2<<20
