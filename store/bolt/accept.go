@@ -84,15 +84,15 @@ func (w *writer) accept(one *write) error {
 // event writes one event: its key, its delivery, its jobs, and with the first new one of
 // a request the request itself. payload is the number under which that is kept, 0 before.
 func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, payload int64) (out store.Outcome, _ int64, err error) {
-	at := engine.Milli(a.ReceivedAt)
+	at := a.Accepted()
 	earlier := int64(0)
 	if e.Quarantine == "" {
 		holder, expires, err := w.holder(source, e.ID)
 		if err != nil {
 			return out, payload, err
 		}
-		if holder != 0 && expires > at {
-			revived, err := w.duplicate(holder, e, a.ReceivedAt)
+		if holder != 0 && expires > engine.Milli(at) {
+			revived, err := w.duplicate(holder, e, at)
 			return store.Outcome{Kind: store.Duplicate, Delivery: holder, Revived: revived}, payload, err
 		}
 		earlier = holder // its window has passed
@@ -109,16 +109,18 @@ func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, paylo
 	}
 	d := delivery{
 		id: id, source: source, provider: provider, eventID: e.ID, kind: e.Type, resource: e.Resource, version: e.Version, unit: e.Unit,
-		receivedAt: at, size: int64(e.Size), digest: e.Digest, slot: int64(a.Slot), part: int64(e.Part), payload: payload, quarantine: e.Quarantine,
+		receivedAt: engine.Milli(a.ReceivedAt), size: int64(e.Size), digest: e.Digest, slot: int64(a.Slot), part: int64(e.Part), payload: payload, quarantine: e.Quarantine,
 		made: e.Made, test: e.Test, ackMicros: a.AckMicros, remote: a.Remote, earlier: earlier,
 	}
 	out = store.Outcome{Kind: store.Accepted, Delivery: id}
 	if e.Quarantine != "" {
 		out.Kind, d.hold, d.eventID = store.Quarantined, holdQuarantined, ""
-	} else if err := w.identified(&d, e, a.ReceivedAt); err != nil {
+	} else if err := w.identified(&d, e, at); err != nil {
 		return out, payload, err
 	}
-	w.pending.newest = at
+	if a.At.IsZero() { // one that is let in late is not the newest that came in
+		w.pending.newest = d.receivedAt
+	}
 	w.remember(&d, a, e)
 	return out, payload, w.changeDelivery(nil, &d)
 }

@@ -63,7 +63,10 @@ func (w *writer) reject(r store.Rejection) error {
 		}
 		// What is kept of the first one stays: its headers, body and size.
 		n := old
-		n.Count, n.At, n.Detail, n.Remote, n.Status, n.Signed = old.Count+1, r.At, r.Detail, r.Remote, r.Status, old.Signed || r.Signed
+		n.Count, n.At, n.Remote, n.Status, n.Signed = old.Count+1, r.At, r.Remote, r.Status, old.Signed || r.Signed
+		if !r.Undiagnosed {
+			n.Detail = r.Detail
+		}
 		r = n
 	} else {
 		id, err := w.next(tRejections)
@@ -116,6 +119,16 @@ func (w *writer) dropRejectionByID(id int64) error {
 		return err
 	}
 	return w.dropRejection(&r)
+}
+
+// RemoveRejection takes one out; see store.Rejections.
+func (d *DB) RemoveRejection(ctx context.Context, id int64) error {
+	return wrap(d.do(ctx, func(w *writer) error {
+		if w.get(tRejections, num(id)) == nil {
+			return nil
+		}
+		return w.dropRejectionByID(id)
+	}), "remove rejection %d", id)
 }
 
 // trimRing takes out what is too old, then what is over: from the source that has the
