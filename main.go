@@ -10,6 +10,7 @@ import (
 
 	"acuse/cli"
 	"acuse/config"
+	"acuse/keep"
 )
 
 func main() {
@@ -43,6 +44,11 @@ func check(cfg *config.Config) (warnings []config.Warning, problems config.Probl
 	sources, problems := compileSources(cfg, cat, nil)
 	_, more := lanes(cfg, nil, nil)
 	problems = append(problems, more...)
+	if b := cfg.Backup; b != nil {
+		if _, err := keep.Recipients(b.EncryptTo); err != nil {
+			problems = append(problems, cfg.Problem("backup.encrypt_to", "%v", err))
+		}
+	}
 	for name, src := range sources {
 		for _, text := range src.warnings(cfg) {
 			warnings = append(warnings, config.Warning{Problem: cfg.Problem("sources."+name, "%s", text)})

@@ -41,6 +41,7 @@ type server struct {
 
 	clock    *keep.Clock // what all times that are stored come from
 	keeper   *keep.Keeper
+	backups  *keep.Backups
 	edge     *web.Edge
 	pull     *web.Pull
 	queue    *queue.Queue
@@ -95,6 +96,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	s.keys = keys.New(keys.Options{Log: log, Metrics: s.metrics})
 	s.clock = keep.NewClock(keep.ClockOptions{Shifter: s.store, Log: log})
 	s.keeper = keep.New(keep.Options{Store: s.store, Limits: s.limits, Clock: s.clock, Log: log, Metrics: s.metrics})
+	s.backups = keep.NewBackups(keep.BackupsOptions{Source: s.store, Dir: cfg.DataDir, Plan: s.backupPlan, Now: s.clock.Now, Log: log})
 	s.users = access.NewUsers(access.UsersOptions{Accounts: s.store})
 	s.tokens = access.NewTokens(access.TokensOptions{Accounts: s.store, AdminToken: string(cfg.AdminToken)})
 	s.queue = queue.New(queue.Options{
@@ -109,7 +111,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 		Jobs: s.queue.Watched(), Now: s.clock.Now, Item: s.item, Allow: s.allow, Who: s.caller, Changed: s.changed, Died: s.died, Log: log, Metrics: s.metrics,
 	})
 	if s.alerts, err = alert.New(alert.Options{
-		Notices: s.store, Archive: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, URLs: alertURLs(cfg), Name: cfg.Name,
+		Notices: s.store, Archive: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, BackupLate: s.backups.Late, URLs: alertURLs(cfg), Name: cfg.Name,
 		Language: cfg.Language, Link: dashboardURL(cfg), Destinations: s.destinationNames, Client: s.client, Log: log,
 		Metrics: s.metrics,
 	}); err != nil {
@@ -154,6 +156,16 @@ func (s *server) limits() keep.Limits {
 	return keep.Limits{Age: l.cfg.Retention.Age, DeadAge: l.cfg.DeadRetention, Bytes: int64(l.cfg.Retention.Size)}
 }
 
+// backupPlan is what the configuration in force says about backups.
+func (s *server) backupPlan() keep.Plan {
+	l := s.live.Load()
+	if l == nil || l.cfg.Backup == nil {
+		return keep.Plan{}
+	}
+	b := l.cfg.Backup
+	return keep.Plan{Every: b.Every, Keep: b.Keep, Dir: b.Dir, EncryptTo: b.EncryptTo}
+}
+
 // run serves until ctx ends, then stops in order: the edge first, so that nothing
 // new comes in, then the lanes, then what people and agents use, then the store.
 func (s *server) run(ctx context.Context, ready func()) error {
@@ -178,6 +190,7 @@ func (s *server) run(ctx context.Context, ready func()) error {
 	working.Go(func() { s.alerts.Run(leasing) })
 	working.Go(func() { s.clock.Run(leasing) })
 	working.Go(func() { s.keeper.Run(leasing) })
+	working.Go(func() { s.backups.Run(leasing) })
 	serve(&serving, "public listener", func() error { return s.public.Serve(ls.public) })
 	serve(&serving, "private listener", func() error { return s.private.Serve(ls.private) })
 	serve(&serving, "socket", func() error { return s.socket.Serve(ls.socket) })

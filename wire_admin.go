@@ -28,7 +28,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Wake:         s.queue.Wake,
 		Test:         s.test,
 		Capture:      s.capture,
-		Backup:       s.store.Backup,
+		Backup:       s.backups.Make,
 		Check:        s.store.Check,
 		Erase:        eraser(s.store),
 		SetupLink:    s.setupLink,

@@ -13,9 +13,6 @@ import (
 	"acuse/store"
 )
 
-// settingBackup names the setting that holds when the last backup was made.
-const settingBackup = "admin.last_backup"
-
 // Status is the state of the running server.
 type Status struct {
 	Name      string  `json:"name"`
@@ -37,7 +34,7 @@ func (a *Admin) apiStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	backup, _, err := a.opt.Accounts.Setting(r.Context(), settingBackup)
+	backup, _, err := a.opt.Accounts.Setting(r.Context(), store.SettingLastBackup)
 	if err != nil {
 		return err
 	}
@@ -50,7 +47,8 @@ func (a *Admin) apiStatus(w http.ResponseWriter, r *http.Request) error {
 
 func (a *Admin) apiBackup(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
-		Path string `json:"path"`
+		Path      string `json:"path"`
+		EncryptTo string `json:"encrypt_to"` // age recipients
 	}
 	if err := readInput(w, r, &in); err != nil {
 		return err
@@ -62,18 +60,44 @@ func (a *Admin) apiBackup(w http.ResponseWriter, r *http.Request) error {
 		return badInput("path: an absolute path on the machine of the server")
 	}
 	// A copy of a large archive takes its time.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Hour))
-	if err := a.opt.Backup(r.Context(), in.Path); err != nil {
+	out := http.NewResponseController(w)
+	_ = out.SetWriteDeadline(time.Now().Add(12 * time.Hour))
+	tell := func(int64, int64) {}
+	lines := strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
+	enc := json.NewEncoder(w)
+	if lines {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		tell = func(done, total int64) {
+			_ = enc.Encode(progress{Done: done, Total: total}) // the caller left: the copy ends by its context
+			_ = out.Flush()
+		}
+	}
+	err := a.opt.Backup(r.Context(), in.Path, in.EncryptTo, tell)
+	if err == nil {
+		a.note(r.Context(), store.AuditEntry{By: actor(r, grantOf(r)), Act: "backup", Subject: in.Path})
+	}
+	switch {
+	case lines && err != nil:
+		_ = enc.Encode(progress{Error: err.Error()})
+	case lines:
+		_ = enc.Encode(progress{Path: in.Path})
+	case err != nil:
 		return apiError{http.StatusConflict, "backup", err.Error()}
+	default:
+		problem.WriteJSON(w, http.StatusOK, struct {
+			Path string `json:"path"`
+		}{in.Path})
 	}
-	if err := a.opt.Accounts.PutSetting(r.Context(), settingBackup, *stamp(a.opt.Now())); err != nil {
-		return err
-	}
-	a.note(r.Context(), store.AuditEntry{By: actor(r, grantOf(r)), Act: "backup", Subject: in.Path})
-	problem.WriteJSON(w, http.StatusOK, struct {
-		Path string `json:"path"`
-	}{in.Path})
 	return nil
+}
+
+// progress is a line of a backup's answer: how far it is; the last one names the file or
+// the error.
+type progress struct {
+	Done  int64  `json:"done,omitempty"`
+	Total int64  `json:"total,omitempty"`
+	Path  string `json:"path,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 func (a *Admin) apiCheck(w http.ResponseWriter, r *http.Request) error {

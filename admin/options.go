@@ -41,8 +41,9 @@ type Options struct {
 	// Capture lets a source learn its secret from a handshake: act is "open", "confirm" or
 	// "discard"; "" only tells.
 	Capture func(ctx context.Context, source, act string) (CaptureState, error)
-	// Backup writes a copy of the archive to a new file on this machine.
-	Backup func(ctx context.Context, path string) error
+	// Backup writes a copy of the archive to a new file on this machine, encrypted to age
+	// recipients if there are any, and notes when.
+	Backup func(ctx context.Context, path, encryptTo string, progress func(done, total int64)) error
 	// Check looks for damage and returns what it found, a line each.
 	Check func(ctx context.Context, full bool) ([]string, error)
 	// Erase removes contents for good.

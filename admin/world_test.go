@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -58,7 +59,10 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	w.admin, err = New(Options{Archive: db, Operator: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
 		Sessions: access.NewSessionStore(db, now), Files: os.DirFS("."), Sources: worldSources, Destinations: worldDestinations,
 		Release: w.release, NewKey: func(s, e, d string) string { return s + ":" + e + ":" + d }, Wake: w.wake, Health: db.Health,
-		Test: testSteps, Backup: db.Backup, Check: db.Check, Erase: db.Erase, SetupLink: w.link, Zone: time.UTC, Now: now, BasePath: base,
+		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
+			progress(1, 2)
+			return errors.Join(db.Backup(ctx, path), db.PutSetting(ctx, store.SettingLastBackup, "2026-11-30T14:02:31.000Z"))
+		}, Check: db.Check, Erase: db.Erase, SetupLink: w.link, Zone: time.UTC, Now: now, BasePath: base,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)), Info: Info{Name: "home-pi", Version: "0.1.0", DataDir: "/var/lib/acuse", StartedAt: now().Add(-50 * time.Hour), DocsURL: "https://acuse.dev/docs"}})
 	return w, err
 }

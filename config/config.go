@@ -54,7 +54,7 @@ type Config struct {
 	// Certificates for the public listener.
 	TLS Later `yaml:"tls" later:"true"`
 	// Planned backups.
-	Backup Later `yaml:"backup" later:"true"`
+	Backup *Backup `yaml:"backup"`
 	// Which addresses destinations and key fetches may reach.
 	Egress Later `yaml:"egress" later:"true"`
 	// Named ways in: POST /in/NAME.
@@ -83,6 +83,20 @@ type Retention struct {
 	// The oldest finished deliveries go, whatever their age, while the archive takes
 	// more than this.
 	Size Size `yaml:"size" default:"2GiB" min:"16MiB" max:"16TiB"`
+}
+
+// Backup plans the backups that acuse makes by itself.
+type Backup struct {
+	// How often. A person is told when one is overdue by an hour.
+	Every time.Duration `yaml:"every" default:"24h" min:"10m" max:"365d"`
+	// How many are kept; the oldest are removed.
+	Keep int `yaml:"keep" default:"7" min:"1" max:"1000"`
+	// Folder they go to, relative to the config file. Default: backups in the data
+	// folder; another disk is better.
+	Dir string `yaml:"dir"`
+	// age recipients ("age1…"), several apart by spaces: only who has the identity can
+	// read the backups. Default: they are not encrypted.
+	EncryptTo string `yaml:"encrypt_to"`
 }
 
 // Log says what is logged and how.

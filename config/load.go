@@ -38,12 +38,18 @@ func load(path string, text []byte, env map[string]string, open func(string) (io
 		r.fields(m, reflect.ValueOf(c).Elem(), "")
 	}
 	c.DataDir = r.beside(c.DataDir)
+	if c.Backup != nil && c.Backup.Dir != "" {
+		c.Backup.Dir = r.beside(c.Backup.Dir)
+	}
 	warnings := r.override(c, env)
 	if open != nil {
 		r.confD(c)
 	}
 	if !problems.broken() { // a file that stopped half way would seem to lack what follows
 		warnings = append(warnings, c.check(&problems)...)
+	}
+	if c.Backup != nil && c.Backup.Dir == "" {
+		c.Backup.Dir = filepath.Join(c.DataDir, "backups")
 	}
 	if len(problems) > 0 {
 		problems.sort()

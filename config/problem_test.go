@@ -131,7 +131,7 @@ colour: red
 func TestLaterKeysAreKnownCheckedAndRefused(t *testing.T) {
 	t.Parallel()
 	for path, text := range map[string]string{
-		"effects": "effects: {s: {base_url: x}}", "egress": "egress: {deny: [a]}", "tls": "tls: {}", "backup": "backup: {}",
+		"effects": "effects: {s: {base_url: x}}", "egress": "egress: {deny: [a]}", "tls": "tls: {}",
 		"agents": "agents: {listen: \":1\"}",
 	} {
 		_, _, err := load("acuse.yaml", []byte(text+"\n"), nil, nil)

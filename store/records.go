@@ -90,6 +90,9 @@ type Accounts interface {
 	PutSetting(ctx context.Context, name, value string) error
 }
 
+// SettingLastBackup holds when the last backup was made, planned or not: RFC 3339.
+const SettingLastBackup = "admin.last_backup"
+
 // User is a person who can log in.
 type User struct {
 	Name      string

@@ -28,6 +28,8 @@ type Options struct {
 	Health  func() store.Health
 	// ClockSet is false while the wall clock cannot be right. nil does not look.
 	ClockSet func() bool
+	// BackupLate tells since when a planned backup is overdue. nil does not look.
+	BackupLate func(ctx context.Context) (since time.Time, ok bool)
 	// Destinations are the configured ones; jobs that wait for another name are
 	// told of. nil does not look.
 	Destinations func() []string

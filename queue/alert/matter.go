@@ -17,6 +17,7 @@ const (
 	Quarantine = "quarantine" // deliveries without identity wait for a person
 	Storage    = "storage"    // nothing can be written: the edge answers 503
 	Clock      = "clock"      // the wall clock lies before what is stored already
+	Backup     = "backup"     // a planned backup was not made
 	Removed    = "removed"    // by destination: jobs wait for a name that is not configured
 )
 
@@ -101,6 +102,11 @@ func (a *Alerter) look(ctx context.Context) (found map[key]finding, looked map[s
 	}
 	if looked[Clock] = a.opt.ClockSet != nil; looked[Clock] && !a.opt.ClockSet() {
 		found[key{Clock, ""}] = finding{count: 1}
+	}
+	if looked[Backup] = a.opt.BackupLate != nil; looked[Backup] {
+		if since, ok := a.opt.BackupLate(ctx); ok {
+			found[key{Backup, ""}] = finding{count: 1, since: since}
+		}
 	}
 	groups, err := a.opt.Archive.DeadGroups(ctx)
 	if looked[Dead] = err == nil; err != nil {

@@ -37,6 +37,7 @@ var english = words{
 		Quarantine: {"{count} delivery in quarantine since {since}", "{count} deliveries in quarantine since {since}"},
 		Storage:    {"storage cannot be written since {since}: acuse answers 503, providers try again later"},
 		Clock:      {"the clock of this machine is wrong since {since}: requests with a signed time are answered 503 until it is set"},
+		Backup:     {"the planned backup is overdue since {since}; the log says why"},
 		Removed:    {"{count} job waits for {subject}, which is not configured, since {since}", "{count} jobs wait for {subject}, which is not configured, since {since}"},
 	},
 	still: "{text} — still so after {after}",
@@ -45,6 +46,7 @@ var english = words{
 		Quarantine: "nothing in quarantine any more, after {after}",
 		Storage:    "storage can be written again, after {after}",
 		Clock:      "the clock is right again, after {after}",
+		Backup:     "the planned backup was made, after {after}",
 		Removed:    "no jobs wait for {subject} any more, after {after}",
 	},
 	class: map[string]string{
@@ -64,6 +66,7 @@ var spanish = words{
 		Quarantine: {"{count} entrega en cuarentena desde {since}", "{count} entregas en cuarentena desde {since}"},
 		Storage:    {"no se puede escribir en el almacenamiento desde {since}: acuse responde 503 y los proveedores reintentan más tarde"},
 		Clock:      {"el reloj de este equipo está mal desde {since}: las peticiones con hora firmada reciben 503 hasta que se ajuste"},
+		Backup:     {"la copia de seguridad prevista falta desde {since}; el registro dice por qué"},
 		Removed:    {"{count} envío espera a {subject}, que no está configurado, desde {since}", "{count} envíos esperan a {subject}, que no está configurado, desde {since}"},
 	},
 	still: "{text} — sigue así tras {after}",
@@ -72,6 +75,7 @@ var spanish = words{
 		Quarantine: "ya no hay nada en cuarentena, tras {after}",
 		Storage:    "ya se puede escribir en el almacenamiento, tras {after}",
 		Clock:      "el reloj vuelve a estar bien, tras {after}",
+		Backup:     "la copia de seguridad prevista está hecha, tras {after}",
 		Removed:    "ya no esperan envíos a {subject}, tras {after}",
 	},
 	class: map[string]string{
