@@ -19,6 +19,8 @@ func TestMain(m *testing.M) { storetest.Main(m, open) } // also the child to be 
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
+func TestModel(t *testing.T) { storetest.Model(t, open) }
+
 func TestP1DurableBefore2xx(t *testing.T)       { storetest.Promise(t, open, "P1") }
 func TestP2OneEventOneDelivery(t *testing.T)    { storetest.Promise(t, open, "P2") }
 func TestP3AtLeastOnceSameKey(t *testing.T)     { storetest.Promise(t, open, "P3") }
