@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,109 @@ func together(n int, f func(i int)) {
 
 var concurrentTests = []test{
 	{"P2", "a crowd of senders, workers, sweeps and people leaves a sound archive", history},
+	{"P6", "cancels, releases, purges, backups and readers at once leave a sound archive", crowd},
+}
+
+// crowd lets what history leaves out happen at once: acts of people and of retention,
+// while others read. Nothing that was not finished may be missing afterwards.
+func crowd(e *env) {
+	const senders, events = 4, 60
+	var clock atomic.Int64
+	now := func() time.Time { return at(time.Duration(clock.Add(1)) * time.Minute) }
+	var accepted, purged atomic.Int64
+	stop := make(chan struct{})
+	until := func(f func(n int)) {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				f(n)
+			}
+		}
+	}
+	some := func(err error, known ...error) {
+		if err != nil && !slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) }) {
+			e.Error(err)
+		}
+	}
+	number := func(n int) int64 { return int64(n)%max(1, accepted.Load()) + 1 }
+	go func() {
+		defer close(stop)
+		together(senders, func(i int) {
+			for n := range events {
+				a := windowed(later(to(arrival("s", fmt.Sprint(i, "-", n)), "app", "crm"), 0), time.Hour)
+				a.ReceivedAt = now()
+				if n%5 == 4 {
+					a.Events[0].ID, a.Events[0].Quarantine, a.Events[0].Jobs = "", "no id", nil
+				}
+				_, err := e.s.Accept(e.Context(), a)
+				some(err)
+				accepted.Add(1)
+			}
+		})
+	}()
+	dir, ctx := e.TempDir(), e.Context()
+	acts := []func(n int){
+		func(n int) {
+			q := e.query([]string{"app", "crm"}[n%2], now())
+			q.TTL = time.Duration(n%20) * time.Minute
+			list, err := e.s.Lease(ctx, q)
+			some(err)
+			for _, l := range list {
+				some(e.s.Settle(ctx, outcome(l, []store.JobState{store.Delivered, store.Queued, store.Dead}[n%3], now())), store.ErrLeaseLost)
+			}
+		},
+		func(n int) {
+			_, err := e.s.Cancel(ctx, number(n), "", ana, now())
+			some(err, store.ErrNotFound, store.ErrState)
+			_, err = e.s.Release(ctx, number(n), event("s", fmt.Sprint("released ", n), "app"), ana, now())
+			some(err, store.ErrNotFound, store.ErrState)
+			_, err = e.s.Expire(ctx, now())
+			some(err)
+		},
+		func(n int) {
+			p, err := e.s.Purge(ctx, store.PurgeRule{Now: now(), Age: 10 * time.Minute, DeadAge: 20 * time.Minute, After: int64(n % 50), Work: 40})
+			some(err)
+			purged.Add(int64(p.Deliveries))
+			some(e.s.Shift(ctx, now(), time.Duration(n%3-1)*time.Second))
+		},
+		func(n int) {
+			list, _, err := e.s.Deliveries(ctx, store.DeliveryFilter{State: []store.DeliveryState{"", store.StateDead, store.StateQueued, store.StateQuarantined}[n%4]})
+			some(err)
+			for _, d := range list {
+				_, err := e.s.Payload(ctx, d.ID)
+				some(err, store.ErrNotFound)
+			}
+			_, err = e.s.Usage(ctx, store.PurgeRule{Now: now(), Age: time.Hour})
+			some(err)
+		},
+		func(n int) {
+			if n < 5 {
+				some(e.s.Backup(ctx, filepath.Join(dir, fmt.Sprint(n))))
+			}
+			problems, err := e.s.Check(ctx, true)
+			some(err)
+			if len(problems) > 0 {
+				e.Errorf("in the midst: %q", problems)
+			}
+		},
+	}
+	together(len(acts), func(i int) { until(acts[i]) })
+	left, before := int64(0), int64(0)
+	for {
+		list, next, err := e.s.Deliveries(ctx, store.DeliveryFilter{Before: before, Limit: 500})
+		e.ok(err)
+		if left, before = left+int64(len(list)), next; next == 0 {
+			break
+		}
+	}
+	same(e, "accepted", accepted.Load(), senders*events)
+	same(e, "left and purged", left+purged.Load(), accepted.Load())
+	totals := fmt.Sprint(e.totals())
+	e.sound()
+	e.reopen()
+	same(e, "totals counted anew", fmt.Sprint(e.totals()), totals)
 }
 
 // history lets everything happen at once over a clock of its own, then lets the work
