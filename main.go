@@ -30,7 +30,8 @@ func run(ctx context.Context, args []string) int {
 		Demo: func(ctx context.Context, o cli.DemoOptions) error {
 			return runDemo(ctx, o.For, o.Language, o.Stdout)
 		},
-		Check: check,
+		Check:  check,
+		Copies: cli.Copies{Verify: verify, Restore: restore, Migrate: migrate, Sealed: keep.ErrSealed, Foreign: keep.ErrNoBackup},
 	}, args)
 }
 

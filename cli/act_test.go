@@ -180,18 +180,32 @@ func TestUsersAndSetupLink(t *testing.T) {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.answer("GET /api/v1/status", 200, `{"bytes":4096}`)
 	s.mux.HandleFunc("POST /api/v1/backup", func(w http.ResponseWriter, r *http.Request) {
-		var in struct{ Path string }
+		var in struct {
+			Path string
+			To   string `json:"encrypt_to"`
+		}
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || !filepath.IsAbs(in.Path) {
 			t.Errorf("%v %q", err, in.Path)
 		}
 		if err := os.WriteFile(in.Path, make([]byte, 4096), 0o600); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.WriteString(w, `{"path":"x"}`)
+		if in.To != "" && in.To != "age1a age1b" {
+			t.Errorf("encrypt_to %q", in.To)
+		}
+		_, _ = io.WriteString(w, "{\"done\":1,\"total\":2}\n{\"done\":2,\"total\":2}\n")
+		if strings.HasSuffix(in.Path, "bad.db") {
+			_, _ = io.WriteString(w, "{\"error\":\"no space left\"}\n")
+		} else if !strings.HasSuffix(in.Path, "cut.db") {
+			_, _ = io.WriteString(w, "{\"path\":\"x\"}\n")
+		}
 	})
 	file := filepath.Join(t.TempDir(), "copy.db")
 	s.run(t, "backup", file).want(t, 0, file+", 4 KiB\n")
 	s.run(t, "backup", file).want(t, 2, "", "is there already", "name a new file")
+	sealed := filepath.Join(t.TempDir(), "b.db")
+	s.run(t, "backup", sealed, "--encrypt-to", "age1a", "--encrypt-to", "age1b").want(t, 0, sealed+", 4 KiB\n")
+	s.run(t, "backup", filepath.Join(t.TempDir(), "bad.db")).want(t, 1, "", "no space left")
+	s.run(t, "backup", filepath.Join(t.TempDir(), "cut.db")).want(t, 1, "", "the server")
 }

@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) backupCommand() *cobra.Command {
-	return a.command("backup FILE", "backup", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
+	var to []string
+	c := a.command("backup FILE", "backup", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
 		path, err := filepath.Abs(args[0])
 		if err != nil {
 			return err
@@ -19,15 +22,11 @@ func (a *app) backupCommand() *cobra.Command {
 		if _, err := os.Lstat(path); err == nil {
 			return &failure{code: exitMisuse, what: a.f("backup.exists", path), todo: a.w("backup.exists.todo")}
 		}
-		var s status
-		if err := a.client().call(cmd.Context(), http.MethodGet, "/api/v1/status", nil, &s); err != nil {
-			return err
+		in := map[string]string{"path": path}
+		if len(to) > 0 {
+			in["encrypt_to"] = strings.Join(to, " ")
 		}
-		done := make(chan error, 1)
-		go func() {
-			done <- a.client().call(cmd.Context(), http.MethodPost, "/api/v1/backup", map[string]string{"path": path}, nil)
-		}()
-		if err := a.watch(path, s.Bytes, done); err != nil {
+		if err := a.backup(cmd.Context(), in); err != nil {
 			return err
 		}
 		size := int64(0)
@@ -41,28 +40,37 @@ func (a *app) backupCommand() *cobra.Command {
 		}
 		return nil
 	})
+	c.Flags().StringSliceVar(&to, "encrypt-to", nil, a.w("flag.encrypt_to"))
+	return c
 }
 
-// watch shows how far a copy got, until done tells its end: a bar on a terminal, else
-// a line every 10 s.
-func (a *app) watch(path string, total int64, done <-chan error) error {
-	every, show := 10*time.Second, func(got int64) { a.remark("%s", a.f("backup.so_far", a.size(got), a.size(total))) }
-	if a.opt.Terminal || isTerminal(a.opt.Stderr) {
-		bar := progressbar.NewOptions64(max(total, 1), progressbar.OptionSetWriter(a.opt.Stderr), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetDescription("backup"), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish())
-		defer func() { _ = bar.Finish() }() // only what is on the screen
-		every, show = 200*time.Millisecond, func(got int64) { _ = bar.Set64(min(got, max(total, 1))) }
+// backup has the server make the copy, and shows how far it is.
+func (a *app) backup(ctx context.Context, in map[string]string) error {
+	resp, err := a.client().open(ctx, http.MethodPost, "/api/v1/backup", in, "Accept", "application/x-ndjson")
+	if err != nil {
+		return err
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-tick.C:
-			if info, err := os.Stat(path); err == nil && !a.quiet {
-				show(info.Size())
-			}
+	defer func() { _ = resp.Body.Close() }() // was only read
+	progress, done := a.progress("backup")
+	defer done()
+	cut := &failure{code: exitFailed, what: a.w("answer.cut"), todo: a.w("answer.cut.todo")}
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		var line struct {
+			Done, Total int64
+			Path, Error string
 		}
+		switch err := json.Unmarshal(lines.Bytes(), &line); {
+		case err != nil:
+			return cut
+		case line.Error != "":
+			return &failure{code: exitFailed, what: clean(line.Error)}
+		case line.Path != "":
+			return nil
+		}
+		progress(line.Done, line.Total)
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return cut
 }

@@ -29,6 +29,8 @@ type Options struct {
 	Demo func(ctx context.Context, o DemoOptions) error
 	// Check finds what config alone cannot: providers, rules. It may be nil.
 	Check func(c *config.Config) ([]config.Warning, config.Problems)
+	// Copies work on data files without a server.
+	Copies Copies
 
 	Stdin    io.Reader
 	Stdout   io.Writer
@@ -176,7 +178,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.checkCommand(), a.configCommand(), a.demoCommand(), a.versionCommand(), a.healthCommand(),
 		a.statusCommand(), a.listCommand(), a.showCommand(), a.bodyCommand(), a.tailCommand(),
 		a.resendCommand(), a.cancelCommand(), a.deadCommand(), a.rejectionsCommand(), a.releaseCommand(),
-		a.testCommand(), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.providerCommand(),
+		a.testCommand(), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.providerCommand(),
 	)
 	return root
 }
