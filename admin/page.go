@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +17,8 @@ import (
 	"acuse/store"
 )
 
-// pages are the parsed templates, one set a page and language.
+// pages holds one set of templates a language: "top" and "bottom" are the layout,
+// "page_NAME" what stands between them, the rest are parts.
 type pages struct{ sets map[string]*template.Template }
 
 // frame is what the layout shows around a page; Body is the page's own.
@@ -65,27 +64,13 @@ var (
 )
 
 func (a *Admin) parsePages() (*pages, error) {
-	files, err := fs.Glob(a.opt.Files, "templates/page_*.html")
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("templates: none found (%v)", err)
-	}
 	p := &pages{sets: map[string]*template.Template{}}
 	for code, l := range a.locales {
-		common, err := template.New("layout.html").Funcs(a.funcs(l)).ParseFS(a.opt.Files, "templates/layout.html", "templates/part_*.html")
+		set, err := template.New("").Funcs(a.funcs(l)).ParseFS(a.opt.Files, "templates/*.html")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("templates: %w", err)
 		}
-		for _, f := range files {
-			set, err := common.Clone()
-			if err == nil {
-				set, err = set.ParseFS(a.opt.Files, f)
-			}
-			if err != nil {
-				return nil, err
-			}
-			name := strings.TrimSuffix(strings.TrimPrefix(path.Base(f), "page_"), ".html")
-			p.sets[code+"/"+name] = set
-		}
+		p.sets[code] = set
 	}
 	return p, nil
 }
@@ -207,12 +192,10 @@ func (a *Admin) show(w http.ResponseWriter, r *http.Request, status int, name st
 	buf := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(buf)
 	buf.Reset()
-	set := a.pages.sets[l.code+"/"+name]
-	if set == nil {
-		return fmt.Errorf("no page %q", name)
-	}
-	if err := set.ExecuteTemplate(buf, "layout.html", &f); err != nil {
-		return fmt.Errorf("page %s: %w", name, err)
+	for _, part := range []string{"top", "page_" + name, "bottom"} {
+		if err := a.pages.sets[l.code].ExecuteTemplate(buf, part, &f); err != nil {
+			return fmt.Errorf("page %s: %w", name, err)
+		}
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
