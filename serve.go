@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -37,6 +38,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	go s.reloads(ctx, o.Load)
 	return s.run(ctx, func() {
 		s.welcome(ctx, o)
+		debug.FreeOSMemory() // what reading catalogue and templates left behind
 		if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
 			log.Warn("tell systemd that acuse is ready", "err", err)
 		}
