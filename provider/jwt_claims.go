@@ -134,23 +134,23 @@ func (r claimRules) times(in *input) *Refusal {
 		skew := float64(in.now.UnixMilli())/1000 - v.Num
 		return time.Duration(min(max(skew, -far), far) * float64(time.Second)), true, true
 	}
-	mismatch := func(name string) *Refusal {
-		return &Refusal{Reason: ClaimMismatch, Detail: "claim " + name, Signed: true}
+	mismatch := func(name string, skew time.Duration) *Refusal {
+		return &Refusal{Reason: ClaimMismatch, Detail: "claim " + name, Skew: skew, Allowed: r.leeway, Signed: true}
 	}
 	if d, there, ok := at("exp"); !ok || (there && d >= r.leeway && d > 0) {
-		return mismatch("exp")
+		return mismatch("exp", d)
 	}
 	if d, there, ok := at("nbf"); !ok || (there && d < -r.leeway) {
-		return mismatch("nbf")
+		return mismatch("nbf", d)
 	}
 	d, there, ok := at("iat")
 	switch {
 	case !ok || (!there && r.maxAge > 0):
-		return mismatch("iat")
+		return mismatch("iat", 0)
 	case r.maxAge > 0 && d > r.maxAge:
-		return &Refusal{Reason: TimestampExpired, Detail: "claim iat", Skew: d, Signed: true}
+		return &Refusal{Reason: TimestampExpired, Detail: "claim iat", Skew: d, Allowed: r.maxAge, Signed: true}
 	case r.maxAge > 0 && d < -r.maxAge:
-		return &Refusal{Reason: TimestampFuture, Detail: "claim iat", Skew: d, Signed: true}
+		return &Refusal{Reason: TimestampFuture, Detail: "claim iat", Skew: d, Allowed: r.maxAge, Signed: true}
 	}
 	return nil
 }

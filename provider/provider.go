@@ -123,9 +123,11 @@ const (
 type Refusal struct {
 	Reason Reason
 	Detail string        // which header, field or number: "header:Stripe-Signature"
-	Skew   time.Duration // signed time against ours, of the two timestamp reasons
-	Signed bool          // a well-formed signature was there
-	noKey  *NoKey        // it is none, then: the request could not be judged
+	Skew   time.Duration // signed time against ours, where that is what is wrong
+	// Allowed is how large Skew may be.
+	Allowed time.Duration
+	Signed  bool   // a well-formed signature was there
+	noKey   *NoKey // it is none, then: the request could not be judged
 }
 
 func (r *Refusal) Error() string {

@@ -75,9 +75,9 @@ func (t *timestampRule) judge(in *input) *Refusal {
 		skew := in.now.Sub(at)
 		switch {
 		case t.past >= 0 && skew > t.past:
-			return &Refusal{Reason: TimestampExpired, Detail: from.text, Skew: skew, Signed: true}
+			return &Refusal{Reason: TimestampExpired, Detail: from.text, Skew: skew, Allowed: t.past, Signed: true}
 		case t.future >= 0 && skew < -t.future: // not -skew: the farthest one has no negative
-			return &Refusal{Reason: TimestampFuture, Detail: from.text, Skew: skew, Signed: true}
+			return &Refusal{Reason: TimestampFuture, Detail: from.text, Skew: skew, Allowed: t.future, Signed: true}
 		}
 		return nil
 	}
