@@ -31,6 +31,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Backup:       s.backups.Make,
 		Check:        s.store.Check,
 		Erase:        eraser(s.store),
+		Import:       importer(s.store),
 		SetupLink:    s.setupLink,
 		Health:       s.store.Health,
 		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
@@ -104,6 +105,14 @@ func disk(dir string) (free, total int64) {
 func eraser(s store.Store) func(context.Context, store.Erasure) (store.Erased, error) {
 	if e, ok := s.(store.Eraser); ok {
 		return e.Erase
+	}
+	return nil
+}
+
+// importer is the import of an engine that can; nil where it cannot.
+func importer(s store.Store) func(context.Context, store.Import) (store.Imported, error) {
+	if d, ok := s.(store.Dumper); ok {
+		return d.Import
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ func (a *Admin) apiRoutes() []route {
 		{post, v1 + "/backup", access.Admin, a.apiBackup},
 		{post, v1 + "/check", access.Admin, a.apiCheck},
 		{post, v1 + "/erase", access.Admin, a.apiErase},
+		{get, v1 + "/export", access.Admin, a.apiExport},
+		{post, v1 + "/import", access.Admin, a.apiImport},
 		{post, v1 + "/setup-link", access.Admin, a.apiSetupLink},
 		{get, v1 + "/tokens", access.Admin, a.apiTokens},
 		{post, v1 + "/tokens", access.Admin, a.apiTokenCreate},

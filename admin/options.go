@@ -48,6 +48,8 @@ type Options struct {
 	Check func(ctx context.Context, full bool) ([]string, error)
 	// Erase removes contents for good.
 	Erase func(ctx context.Context, q store.Erasure) (store.Erased, error)
+	// Import adds a delivery of an export.
+	Import func(ctx context.Context, i store.Import) (store.Imported, error)
 	// SetupLink makes a new one-time link and says until when it can be used.
 	SetupLink func(ctx context.Context) (url string, expires time.Time, err error)
 	// Health is the state of the engine. nil: taken for writable.

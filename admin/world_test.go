@@ -62,7 +62,7 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
 			return errors.Join(db.Backup(ctx, path), db.PutSetting(ctx, store.SettingLastBackup, "2026-11-30T14:02:31.000Z"))
-		}, Check: db.Check, Erase: db.Erase, SetupLink: w.link, Zone: time.UTC, Now: now, BasePath: base,
+		}, Check: db.Check, Erase: db.Erase, Import: db.Import, SetupLink: w.link, Zone: time.UTC, Now: now, BasePath: base,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)), Info: Info{Name: "home-pi", Version: "0.1.0", DataDir: "/var/lib/acuse", StartedAt: now().Add(-50 * time.Hour), DocsURL: "https://acuse.dev/docs"}})
 	return w, err
 }

@@ -29,10 +29,13 @@ func (a *app) client() *client {
 }
 
 // open sends a request and returns the answer when its status is 2xx; the caller
-// closes the body. in nil: no body is sent.
+// closes the body. in nil: no body is sent; a reader: its bytes as they come.
 func (c *client) open(ctx context.Context, method, path string, in any, header ...string) (*http.Response, error) {
 	var body io.Reader
-	if in != nil {
+	stream, streams := in.(io.Reader)
+	if streams {
+		body = stream
+	} else if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
 			return nil, err
@@ -43,7 +46,7 @@ func (c *client) open(ctx context.Context, method, path string, in any, header .
 	if err != nil {
 		return nil, err
 	}
-	if in != nil {
+	if in != nil && !streams {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i+1 < len(header); i += 2 {

@@ -40,6 +40,8 @@ var examples = map[string]string{
 	"verify":         "  acuse verify acuse-backup.db\n  acuse verify acuse-20260101T000000Z.db.age --identity key.txt",
 	"restore":        "  acuse restore acuse-backup.db\n  acuse restore acuse-backup.db --into /var/lib/acuse",
 	"migrate":        "  acuse migrate --from sqlite --to bbolt\n  acuse migrate --from bbolt --to sqlite --config /etc/acuse/acuse.yaml",
+	"export":         "  acuse export > archive.jsonl\n  acuse export --since 30d --format csv > archive.csv",
+	"import":         "  acuse import archive.jsonl\n  acuse export | ssh OTHER acuse import -",
 	"erase":          "  acuse erase --resource cus_9s6XKzkNRiz8i3 --dry-run\n  acuse erase --event evt_1 --source stripe",
 	"provider":       "  acuse provider list\n  acuse provider show stripe",
 	"provider.list":  "  acuse provider list\n  acuse provider list --json",
