@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,8 +19,11 @@ func byName(name string) []byte { return text(name) }
 
 // PutUser adds or replaces; see store.Accounts.
 func (d *DB) PutUser(ctx context.Context, u store.User) error {
-	r := record(128).text(u.Name, u.Role, u.Password, u.Language).int(engine.Milli(u.CreatedAt))
-	return wrap(d.put(ctx, tUsers, byName(u.Name), r.b), "user %s", u.Name)
+	return wrap(d.put(ctx, tUsers, byName(u.Name), encodeUser(&u)), "user %s", u.Name)
+}
+
+func encodeUser(u *store.User) []byte {
+	return record(128).text(u.Name, u.Role, u.Password, u.Language).int(engine.Milli(u.CreatedAt)).b
 }
 
 func decodeUser(b []byte) (u store.User, err error) {
@@ -85,21 +90,21 @@ func decodeToken(b []byte) (t store.Token, err error) {
 
 // PutToken adds or replaces; see store.Accounts. Two with one digest are refused.
 func (d *DB) PutToken(ctx context.Context, t store.Token) error {
+	return wrap(d.do(ctx, func(w *writer) error { return w.putToken(&t) }), "token %s", t.ID)
+}
+
+func (w *writer) putToken(t *store.Token) error {
+	if holder := w.get(tHashes, text(string(t.Hash))); holder != nil && string(holder) != t.ID {
+		return fmt.Errorf("%w: another token has this digest", store.ErrRefused)
+	}
+	if err := w.dropHash(t.ID, t.Hash); err != nil {
+		return err
+	}
+	if err := w.put(tHashes, text(string(t.Hash)), []byte(t.ID)); err != nil {
+		return err
+	}
 	r := record(128).text(t.ID, t.Name, t.Agent).bytes(t.Hash).int(engine.Milli(t.CreatedAt), engine.Milli(t.LastUsed), engine.Milli(t.Expires))
-	r.int(int64(len(t.Scopes))).text(t.Scopes...)
-	err := d.do(ctx, func(w *writer) error {
-		if holder := w.get(tHashes, text(string(t.Hash))); holder != nil && string(holder) != t.ID {
-			return fmt.Errorf("%w: another token has this digest", store.ErrRefused)
-		}
-		if err := w.dropHash(t.ID, t.Hash); err != nil {
-			return err
-		}
-		if err := w.put(tHashes, text(string(t.Hash)), []byte(t.ID)); err != nil {
-			return err
-		}
-		return w.put(tTokens, byName(t.ID), r.b)
-	})
-	return wrap(err, "token %s", t.ID)
+	return w.put(tTokens, byName(t.ID), r.int(int64(len(t.Scopes))).text(t.Scopes...).b)
 }
 
 // dropHash removes the digest that a token had, unless it is the one to keep.
@@ -156,16 +161,17 @@ func decodeSession(b []byte) (s store.Session, err error) {
 
 // PutSession adds or replaces.
 func (d *DB) PutSession(ctx context.Context, s store.Session) error {
-	r := record(96+len(s.Data)).text(s.ID, s.User).bytes(s.Data).int(engine.Milli(s.Expires))
-	return wrap(d.do(ctx, func(w *writer) error {
-		if err := w.dropSession(s.ID); err != nil {
-			return err
-		}
-		if err := w.put(tSessionEnd, key(num(engine.Milli(s.Expires)), []byte(s.ID)), nil); err != nil {
-			return err
-		}
-		return w.put(tSessions, byName(s.ID), r.b)
-	}), "session")
+	return wrap(d.do(ctx, func(w *writer) error { return w.putSession(&s) }), "session")
+}
+
+func (w *writer) putSession(s *store.Session) error {
+	if err := w.dropSession(s.ID); err != nil {
+		return err
+	}
+	if err := w.put(tSessionEnd, key(num(engine.Milli(s.Expires)), []byte(s.ID)), nil); err != nil {
+		return err
+	}
+	return w.put(tSessions, byName(s.ID), record(96+len(s.Data)).text(s.ID, s.User).bytes(s.Data).int(engine.Milli(s.Expires)).b)
 }
 
 // dropSession removes a session, if it is there.
@@ -220,21 +226,25 @@ func (w *writer) dropSessionsBefore(now int64, most int) (int, error) {
 	return len(ended), nil
 }
 
+func decodeSetting(k, v []byte) (store.Setting, error) {
+	_, size := binary.Uvarint(k)
+	r := reading(v)
+	s := store.Setting{Name: string(k[max(0, size):]), Value: r.text()}
+	return s, r.done("settings")
+}
+
 // Setting reads a small value.
 func (d *DB) Setting(ctx context.Context, name string) (value string, ok bool, err error) {
-	err = d.view(ctx, func(x *tx) error {
-		v := x.get(tSettings, byName(name))
-		if ok = v != nil; ok {
-			r := reading(v)
-			value = r.text()
-			return r.done("settings")
-		}
-		return nil
-	})
-	return value, ok, wrap(err, "setting %s", name)
+	s, err := one(ctx, d, tSettings, byName(name), func(v []byte) (store.Setting, error) { return decodeSetting(byName(name), v) })
+	if errors.Is(err, store.ErrNotFound) {
+		return "", false, nil
+	}
+	return s.Value, err == nil, wrap(err, "setting %s", name)
 }
+
+func encodeSetting(value string) []byte { return record(16 + len(value)).text(value).b }
 
 // PutSetting writes a small value.
 func (d *DB) PutSetting(ctx context.Context, name, value string) error {
-	return wrap(d.put(ctx, tSettings, byName(name), record(16+len(value)).text(value).b), "setting %s", name)
+	return wrap(d.put(ctx, tSettings, byName(name), encodeSetting(value)), "setting %s", name)
 }

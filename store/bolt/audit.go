@@ -13,11 +13,16 @@ func (w *writer) audit(e store.AuditEntry) error {
 	if err != nil {
 		return err
 	}
+	e.ID = id
+	return w.putAudit(&e)
+}
+
+func (w *writer) putAudit(e *store.AuditEntry) error {
 	r := record(64).int(engine.Milli(e.At)).text(e.By.Name, e.By.From, e.Act).int(e.Delivery).text(e.Subject, e.Reason)
-	if err := w.put(tAudit, num(id), r.b); err != nil || e.Delivery == 0 {
+	if err := w.put(tAudit, num(e.ID), r.b); err != nil || e.Delivery == 0 {
 		return err
 	}
-	return w.put(tTrail, key(num(e.Delivery), num(id)), nil)
+	return w.put(tTrail, key(num(e.Delivery), num(e.ID)), nil)
 }
 
 func decodeAudit(id int64, b []byte) (e store.AuditEntry, err error) {

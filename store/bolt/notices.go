@@ -39,8 +39,12 @@ func decodeNotice(b []byte) (n store.Notice, err error) {
 
 // PutNotice writes one; see store.Notices.
 func (d *DB) PutNotice(ctx context.Context, n store.Notice) error {
+	return wrap(d.do(ctx, func(w *writer) error { return w.putNotice(&n) }), "notice %s", n.Rule)
+}
+
+func (w *writer) putNotice(n *store.Notice) error {
 	r := record(96).text(n.Rule, n.Subject).int(engine.Milli(n.Since), engine.Milli(n.Ended), engine.Milli(n.SentAt)).flags(n.SentEnd).int(n.Count).text(n.Text, n.Error)
-	return wrap(d.put(ctx, tNotices, key(text(n.Rule), []byte(n.Subject)), r.b), "notice %s", n.Rule)
+	return w.put(tNotices, key(text(n.Rule), []byte(n.Subject)), r.b)
 }
 
 // put commits one record.

@@ -66,6 +66,7 @@ type DB struct {
 	committer *store.Committer[*write]
 	file      atomic.Pointer[bbolt.DB]
 	raw       *os.File     // the same file, to write its first pages again; see heal
+	reading   sync.RWMutex // held for reading by every read transaction
 	inUse     atomic.Int64 // bytes of the file that hold something, as of the last commit
 
 	w *writer // of the committer's goroutine alone

@@ -23,6 +23,8 @@ func (d *DB) view(ctx context.Context, f func(x *tx) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	d.reading.RLock()
+	defer d.reading.RUnlock()
 	t, err := d.file.Load().Begin(false)
 	if err != nil {
 		return d.closed(err)
@@ -72,12 +74,17 @@ func (x *tx) jobsOf(d *delivery) ([]job, error) {
 	return list, nil
 }
 
-// full is the delivery with its jobs as the contract shows it.
-func (x *tx) full(d *delivery) (store.Delivery, error) {
-	out := store.Delivery{
+// shown is the delivery without its jobs and its state.
+func (x *tx) shown(d *delivery) store.Delivery {
+	return store.Delivery{
 		DeliveryHead: x.head(d), Quarantine: d.quarantine, Duplicates: int(d.duplicates), LastDuplicateAt: engine.Instant(d.lastDuplicateAt),
 		BodyDiffers: int(d.bodyDiffers), AckMicros: d.ackMicros, Remote: d.remote, DuplicateOf: d.duplicateOf, CopyOf: d.copyOf, PayloadGone: d.payload == 0,
 	}
+}
+
+// full is the delivery with its jobs as the contract shows it.
+func (x *tx) full(d *delivery) (store.Delivery, error) {
+	out := x.shown(d)
 	jobs, err := x.jobsOf(d)
 	for i := range jobs {
 		out.Jobs = append(out.Jobs, x.public(&jobs[i]))

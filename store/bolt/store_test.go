@@ -19,6 +19,10 @@ func TestMain(m *testing.M) { storetest.Main(m, open) } // also the child to be 
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
+func TestDump(t *testing.T) { storetest.RunDump(t, open) }
+
+func TestErase(t *testing.T) { storetest.RunErase(t, open, nil) }
+
 func TestModel(t *testing.T) { storetest.Model(t, open) }
 
 func TestP1DurableBefore2xx(t *testing.T)       { storetest.Promise(t, open, "P1") }

@@ -2,13 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // What one transaction of an erasure does, and one read of its search looks at.
@@ -65,7 +64,7 @@ const (
 )
 
 func (d *DB) previewErase(ctx context.Context, q store.Erasure, ids []int64) (out store.Erased, err error) {
-	matched, payloads := set(ids), map[int64]bool{}
+	matched, payloads := engine.Set(ids), map[int64]bool{}
 	for len(ids) > 0 {
 		n := min(len(ids), 200)
 		if err := d.view(ctx, func(tx *sql.Tx) error {
@@ -112,16 +111,8 @@ func (d *DB) previewErase(ctx context.Context, q store.Erasure, ids []int64) (ou
 	return out, d.closed(err)
 }
 
-func set(ids []int64) map[int64]bool {
-	m := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		m[id] = true
-	}
-	return m
-}
-
 func (d *DB) erase(ctx context.Context, q store.Erasure, ids []int64) (sum store.Erased, err error) {
-	matched := set(ids)
+	matched := engine.Set(ids)
 	for first := true; first || len(ids) > 0; first = false {
 		n := min(len(ids), eraseAtOnce)
 		var part store.Erased
@@ -142,7 +133,7 @@ func (d *DB) erase(ctx context.Context, q store.Erasure, ids []int64) (sum store
 				if first && n == 0 && part.Rejections == 0 {
 					return nil
 				}
-				return w.audit(store.AuditEntry{At: q.At, By: q.By, Act: "erase", Subject: eraseSubject(q), Reason: q.Reason})
+				return w.audit(store.AuditEntry{At: q.At, By: q.By, Act: "erase", Subject: engine.EraseSubject(&q), Reason: q.Reason})
 			})
 		}); err != nil {
 			return sum, err
@@ -162,16 +153,6 @@ func (d *DB) erase(ctx context.Context, q store.Erasure, ids []int64) (sum store
 		sum.Traces, err = true, nil
 	}
 	return sum, err
-}
-
-// eraseSubject names what was erased in the audit log: the event id stays known, a
-// resource may be a person's and is told by its digest.
-func eraseSubject(q store.Erasure) string {
-	what := "event " + q.EventID
-	if q.Resource != "" {
-		what = fmt.Sprintf("resource sha256:%x", sha256.Sum256([]byte(q.Resource)))[:32]
-	}
-	return strings.TrimSpace(what + " " + q.Source)
 }
 
 // overwriting runs f so that what it removes is overwritten, pages that become free
