@@ -29,7 +29,6 @@ type options struct {
 type result struct {
 	filling, shrinking   time.Duration
 	before, after, limit int64 // bytes of the files, and what the retention allows
-	live                 int64
 	journal              int64 // the longest seen
 	longestFill, longest float64
 	longestStep          string // upper bound of the histogram's highest bucket, s
