@@ -4,13 +4,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"acuse/cli"
 	"acuse/config"
 	"acuse/keep"
+	"acuse/provider"
 )
 
 func main() {
@@ -40,7 +43,7 @@ func run(ctx context.Context, args []string) int {
 func check(cfg *config.Config) (warnings []config.Warning, problems config.Problems) {
 	cat, err := loadCatalogue(cfg)
 	if err != nil {
-		return nil, config.Problems{{File: cfg.DataDir, Text: err.Error()}}
+		return nil, ownFileProblems(cfg, err)
 	}
 	sources, problems := compileSources(cfg, cat, nil)
 	_, more := lanes(cfg, nil, nil)
@@ -56,4 +59,24 @@ func check(cfg *config.Config) (warnings []config.Warning, problems config.Probl
 		}
 	}
 	return warnings, problems
+}
+
+// ownFileProblems tells what is wrong with the user's own provider files, each by its
+// path.
+func ownFileProblems(cfg *config.Config, err error) (problems config.Problems) {
+	dir := filepath.Join(cfg.DataDir, "providers")
+	list := []error{err}
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		list = all.Unwrap()
+	}
+	for _, one := range list {
+		var file *provider.FileError
+		if errors.As(one, &file) {
+			problems = append(problems, config.Problem{File: filepath.Join(dir, file.File), Text: file.Err.Error()})
+		} else {
+			problems = append(problems, config.Problem{File: dir, Text: one.Error()})
+		}
+	}
+	return problems
 }

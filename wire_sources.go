@@ -147,6 +147,7 @@ func (s *source) maxBody() int64 {
 
 // warnings are what the owner should know about the source; they stop nothing.
 func (s *source) warnings(cfg *config.Config) (out []string) {
+	out = append(out, s.provider.Warnings()...)
 	if s.cfg.Unsigned {
 		out = append(out, "takes events without any signature: whoever knows the address can send")
 	}

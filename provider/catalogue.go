@@ -39,8 +39,17 @@ func Embedded() (*Catalogue, error) {
 	return c, nil
 }
 
+// FileError is what is wrong with one file of a folder; Err names the field.
+type FileError struct {
+	File string // within the folder
+	Err  error
+}
+
+func (e *FileError) Error() string { return e.File + ": " + e.Err.Error() }
+func (e *FileError) Unwrap() error { return e.Err }
+
 // Load reads every *.json of the folder, and samples from its folder samples/NAME. An unknown field, kind or filter is an error
-// that names file and field; all broken files are reported at once.
+// that names file and field; all broken files are reported at once, each a *FileError.
 func Load(dir fs.FS) (*Catalogue, error) {
 	names, err := fs.Glob(dir, "*.json")
 	if err != nil {
@@ -59,7 +68,7 @@ func Load(dir fs.FS) (*Catalogue, error) {
 				}
 			}
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		errs = append(errs, &FileError{name, err})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fence is a snippet of a page: ```json file=x is a file, ```console a session.
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)( file=(\\S+))?\n(.*?)^```$")
+
+// TestSnippetsOfTheHowTosDoWhatTheySay writes every file of a page and runs every
+// command, from top to bottom, and compares what is printed.
+func TestSnippetsOfTheHowTosDoWhatTheySay(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("docs/how-to/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPlace(t, "")
+			for _, m := range fence.FindAllStringSubmatch(string(text), -1) {
+				switch lang, file, body := m[1], m[3], m[4]; {
+				case file == "acuse.yaml":
+					p.configure(body)
+				case file != "":
+					p.write(file, body)
+				case lang == "console":
+					p.session(body)
+				}
+			}
+		})
+	}
+}
+
+func (p *place) write(file, body string) {
+	p.t.Helper()
+	name := filepath.Join(p.Dir, filepath.FromSlash(file))
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		err = os.WriteFile(name, []byte(body), 0o600)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// session runs the lines that begin with "$" and wants what stands beneath each in what
+// it prints, numbers and spaces aside.
+func (p *place) session(text string) {
+	p.t.Helper()
+	for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
+		command, want, _ := strings.Cut(step, "\n")
+		if command == "acuse serve" {
+			p.start()
+			continue
+		}
+		args := strings.Fields(command)
+		name := args[0]
+		if name == "acuse" {
+			name = p.Bin
+		}
+		cmd := exec.CommandContext(p.t.Context(), name, args[1:]...)
+		cmd.Dir = p.Dir
+		cmd.Env = append(os.Environ(), "ACUSE_LANG=en")
+		out, _ := cmd.CombinedOutput() // a command may fail on purpose: what it says counts
+		for line := range strings.Lines(want) {
+			if line = strings.TrimSpace(line); line != "" && !loose(line).Match(out) {
+				p.t.Errorf("$ %s\nno line %q in\n%s", command, line, out)
+			}
+		}
+	}
+}
+
+var (
+	numbersOf = regexp.MustCompile(`[0-9]+ ms|#[0-9]+`)
+	spaces    = regexp.MustCompile(` +`)
+)
+
+// loose matches a line of output whose durations, delivery numbers and spaces may differ.
+func loose(line string) *regexp.Regexp {
+	var b strings.Builder
+	at := 0
+	for _, m := range numbersOf.FindAllStringIndex(line, -1) {
+		b.WriteString(regexp.QuoteMeta(line[at:m[0]]))
+		b.WriteString(map[bool]string{true: "#[0-9]+", false: "[0-9]+ ms"}[line[m[0]] == '#'])
+		at = m[1]
+	}
+	b.WriteString(regexp.QuoteMeta(line[at:]))
+	return regexp.MustCompile("(?m)^ *" + spaces.ReplaceAllString(b.String(), " +") + " *$")
+}
