@@ -31,11 +31,11 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 		a.Remote = v.remote.String()
 	}
 	v.lanes = src.lanes
-	if v.test == nil {
-		v.test = e.expected(v)
-	}
 	for i := range v.result.Events {
 		ev := src.event(&v.result.Events[i], v.request.Body)
+		if ev.Made && v.makeID != nil {
+			ev.ID = v.makeID(i)
+		}
 		if ev.Quarantine = v.result.Quarantine; ev.Quarantine != "" {
 			ev.ID, ev.Made = "", false
 		} else if v.test != nil { // a batch of ours is a test as a whole

@@ -35,7 +35,9 @@ type EdgeOptions struct {
 
 	BuildTime time.Time // of the binary: an older clock is not set; zero: not known
 	Newest    time.Time // received_at of the newest delivery at start; zero: none
-	DigestKey []byte    // keys the digests that stand for tokens in rejections; default random
+	// DigestKey keys the digests that stand for tokens in rejections, the same for all runs:
+	// else those of an earlier run cannot be checked again. Default random.
+	DigestKey []byte
 
 	Now     func() time.Time // default time.Now
 	Log     *slog.Logger     // default slog.Default
@@ -162,10 +164,11 @@ type visit struct {
 	request   provider.Request
 	result    provider.Result
 
-	test     *announcement   // set: it is a test of ours
-	outcomes []store.Outcome // set once the event is on disk
-	lanes    []string        // whom to wake for it
-	written  bool            // the answer is on its way
+	test     *announcement      // set: it is a test of ours
+	makeID   func(i int) string // of an event whose sender gives none; nil: chance
+	outcomes []store.Outcome    // set once the event is on disk
+	lanes    []string           // whom to wake for it
+	written  bool               // the answer is on its way
 }
 
 // ServeHTTP answers one request of the public listener. It never redirects.

@@ -66,8 +66,11 @@ func (c *checker) Identify(r *provider.Request) provider.Result {
 
 func (c *checker) Methods() []string                       { return c.methods }
 func (c *checker) Reply(*provider.Request) *provider.Reply { return c.reply }
+func (c *checker) AuthHeaders() []string                   { return []string{"X-Sig"} }
 func (c *checker) TokenHeaders() []string                  { return []string{"X-Sig"} }
 func (c *checker) TokenQuery() []string                    { return []string{"token"} }
+
+func (c *checker) Restore(func(string) bool) (string, bool) { return "", false }
 
 func sign(secret string, body []byte) string {
 	m := hmac.New(sha256.New, []byte(secret))

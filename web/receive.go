@@ -47,6 +47,9 @@ func (e *Edge) ingest(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if wait, ok := v.source.withinRate(v.start); !ok {
 		return &errTooMany{"rate", wait}
 	}
+	if v.test == nil {
+		v.test = e.expected(v)
+	}
 	// On a context of its own: the event is stored and its lanes are woken whether or
 	// not the sender stays to hear of it.
 	v.outcomes, err = e.inbox.Accept(context.Background(), e.arrival(v))
@@ -111,22 +114,28 @@ func (e *Edge) verify(r *http.Request, v *visit, body []byte) (err error) {
 	if v.result.Handshake != nil {
 		return nil
 	}
-	if r.Method != http.MethodPost {
-		return errMethod // the method is there for handshakes, and this was none
-	}
-	if v.result.Unverified && !v.source.Unsigned {
-		return errUnsigned
-	}
-	if v.result.Quarantine != "" && v.result.Unverified {
-		// Nobody vouches for it, so it is not kept for a person to look at.
-		return &provider.Refusal{Reason: provider.MalformedBody, Detail: v.result.Quarantine}
-	}
-	if len(v.result.Events) > maxItems {
-		return &provider.Refusal{Reason: provider.TooLarge, Detail: "items>1000"}
+	if err := v.admissible(); err != nil {
+		return err
 	}
 	v.conn.work(!v.result.Unverified)
 	if !v.result.Unverified {
 		e.shed.passed(v.remote, v.start)
+	}
+	return nil
+}
+
+// admissible refuses what the provider's rules let through and this source does not take.
+func (v *visit) admissible() error {
+	switch {
+	case v.request.Method != http.MethodPost:
+		return errMethod // the method is there for handshakes, and this was none
+	case v.result.Unverified && !v.source.Unsigned:
+		return errUnsigned
+	case v.result.Quarantine != "" && v.result.Unverified:
+		// Nobody vouches for it, so it is not kept for a person to look at.
+		return &provider.Refusal{Reason: provider.MalformedBody, Detail: v.result.Quarantine}
+	case len(v.result.Events) > maxItems:
+		return &provider.Refusal{Reason: provider.TooLarge, Detail: "items>1000"}
 	}
 	return nil
 }

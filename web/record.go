@@ -45,7 +45,12 @@ func (e *Edge) recordSuccess(v *visit, a answer) {
 		e.log.Info("receive", "source", src.Name, "outcome", "handshake", "status", a.status)
 		return
 	}
-	wake := false
+	e.stored(v, a.status)
+}
+
+// stored tells everybody who has to know of the events of a request that are on disk now.
+func (e *Edge) stored(v *visit, status int) {
+	src, wake := v.source, false
 	for _, o := range v.outcomes {
 		level := slog.LevelDebug
 		switch o.Kind {
@@ -64,7 +69,7 @@ func (e *Edge) recordSuccess(v *visit, a answer) {
 		if e.log.Enabled(context.Background(), level) {
 			e.log.Log(context.Background(), level, "receive", "source", src.Name, "outcome", word(o.Kind),
 				"delivery", o.Delivery, "revived", o.Revived, "size", len(v.request.Body), "slot", v.result.Slot,
-				"remote", v.remote.String(), "status", a.status, "took", time.Since(v.start))
+				"remote", v.remote.String(), "status", status, "took", time.Since(v.start))
 		}
 	}
 	if wake && len(v.lanes) > 0 {

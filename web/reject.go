@@ -2,15 +2,11 @@ package web
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -19,19 +15,20 @@ import (
 	"acuse/store"
 )
 
+// maxHeld is how many bytes of bodies may wait to be diagnosed and written, besides those
+// that are small enough to be kept.
+const maxHeld = 8 << 20
+
 // keptBody is the largest body of a rejection that is kept. A part of one would be of
 // no use: it cannot be checked again.
 const keptBody = 64 << 10
 
-// always are headers that hold credentials whatever the provider.
-var always = []string{"Authorization", "Proxy-Authorization", "Cookie"}
-
 // rejection is a refused request before it is written.
 type rejection struct {
 	store.Rejection
-	header  http.Header
-	headers []string // names of headers that are kept as digests
-	query   []string // likewise, of query parameters
+	source  *source
+	request provider.Request // with the whole body, if the doctor is to see it
+	refusal *provider.Refusal
 }
 
 func rejectionOf(r *http.Request, v *visit, a answer, why string, refusal *provider.Refusal) rejection {
@@ -41,15 +38,15 @@ func rejectionOf(r *http.Request, v *visit, a answer, why string, refusal *provi
 			FirstAt: v.now, At: v.now, Count: 1, Status: a.status,
 			Method: r.Method, Target: rawTarget(r), Size: int(max(r.ContentLength, 0)),
 		},
-		header:  r.Header,
-		headers: v.source.Checker.TokenHeaders(),
-		query:   v.source.Checker.TokenQuery(),
+		source: v.source, request: v.request, refusal: refusal,
 	}
+	if v.request.Header == nil { // refused before the body was read
+		out.request = provider.Request{Method: r.Method, Target: out.Target, URL: v.source.url(v.rest, out.Target), Host: r.Host, Header: r.Header, Remote: v.remote}
+	}
+	out.request.Context = nil
 	if refusal != nil {
-		out.Signed, out.Detail = refusal.Signed, refusal.Detail
-		if refusal.Skew != 0 {
-			out.Detail = "skew=" + strconv.FormatInt(int64(refusal.Skew.Seconds()), 10) + "s"
-		}
+		out.Signed = refusal.Signed
+		out.Detail = detailOf(refusal)
 	}
 	if v.request.Body != nil {
 		out.Size = len(v.request.Body)
@@ -58,6 +55,14 @@ func rejectionOf(r *http.Request, v *visit, a answer, why string, refusal *provi
 		}
 	}
 	return out
+}
+
+// detailOf is what is written of a refusal that nobody diagnosed.
+func detailOf(r *provider.Refusal) string {
+	if r.Skew != 0 {
+		return provider.FormatDetail("at", r.Detail, "skew", strconv.FormatInt(int64(r.Skew.Seconds()), 10)+"s")
+	}
+	return provider.FormatDetail("at", r.Detail)
 }
 
 // rejects writes refused requests, apart from the path of an answer and losing what
@@ -69,6 +74,8 @@ type rejects struct {
 	lost    *metrics.Counter
 	trouble quiet
 	queue   chan rejection
+	held    atomic.Int64 // bytes of bodies that wait in the queue
+	doctor  doctor
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -76,7 +83,7 @@ type rejects struct {
 func newRejects(s store.Rejections, key []byte, log *slog.Logger, set *metrics.Set) *rejects {
 	r := &rejects{
 		store: s, key: key, log: log, trouble: quiet{every: time.Minute}, lost: set.GetOrCreateCounter("acuse_rejections_not_kept_total"),
-		queue: make(chan rejection, 64), stop: make(chan struct{}), done: make(chan struct{}),
+		doctor: newDoctor(), queue: make(chan rejection, 64), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go r.run()
 	return r
@@ -87,9 +94,14 @@ func (r *rejects) put(x rejection) {
 	if r.store == nil {
 		return
 	}
+	if n := int64(len(x.request.Body)); r.held.Add(n) > maxHeld && x.Body == nil {
+		r.held.Add(-n)
+		x.request.Body = nil // too large to be kept, and too much waits for it to be looked at
+	}
 	select {
 	case r.queue <- x:
 	default:
+		r.held.Add(-int64(len(x.request.Body)))
 		r.lost.Inc()
 	}
 }
@@ -119,68 +131,27 @@ func (r *rejects) run() {
 	}
 }
 
+// examine asks the doctor. A bug of the doctor's costs a cause, not the process.
+func (r *rejects) examine(x *rejection) (detail string, undiagnosed bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("diagnose: panic", "source", x.Source, "reason", x.Reason, "panic", fmt.Sprintf("%T", p))
+			detail, undiagnosed = x.Detail, true
+		}
+	}()
+	return r.doctor.examine(x)
+}
+
 func (r *rejects) write(x rejection) {
 	row := x.Rejection
-	row.Header = store.EncodeHeader(r.maskHeader(x.header, x.headers))
-	row.Target = r.maskTarget(row.Target, x.query)
+	row.Detail, row.Undiagnosed = r.examine(&x)
+	r.held.Add(-int64(len(x.request.Body)))
+	row.Header = store.EncodeHeader(r.maskHeader(x.request.Header, hiddenHeaders(x.source.Checker)))
+	row.Target = r.maskTarget(row.Target, x.source.Checker.TokenQuery())
 	if err := r.store.Reject(context.Background(), row); err != nil {
 		r.lost.Inc()
 		if passed, ok := r.trouble.speak("", row.At); ok {
 			r.log.Warn("keep rejection", "source", row.Source, "err", err.Error(), "suppressed", passed)
 		}
 	}
-}
-
-// digest stands for a token: the same token has the same digest, and nobody gets from
-// one to the other without the key.
-func (r *rejects) digest(value string) string {
-	m := hmac.New(sha256.New, r.key)
-	m.Write([]byte(value))
-	return "digest:" + hex.EncodeToString(m.Sum(nil)[:16])
-}
-
-// maskHeader is a copy in which the named headers are digests.
-func (r *rejects) maskHeader(h http.Header, names []string) http.Header {
-	out := make(http.Header, len(h))
-	for k, vs := range h {
-		hide := slices.ContainsFunc(always, func(n string) bool { return strings.EqualFold(n, k) }) ||
-			slices.ContainsFunc(names, func(n string) bool { return matches(n, k) })
-		if !hide {
-			out[k] = vs
-			continue
-		}
-		for _, v := range vs {
-			out[k] = append(out[k], r.digest(v))
-		}
-	}
-	return out
-}
-
-// matches compares header names; one of a provider's file may end in a star.
-func matches(pattern, name string) bool {
-	if stem, ok := strings.CutSuffix(pattern, "*"); ok {
-		return len(name) >= len(stem) && strings.EqualFold(name[:len(stem)], stem)
-	}
-	return strings.EqualFold(pattern, name)
-}
-
-// maskTarget replaces the values of the named query parameters by digests and leaves
-// all else as it was written.
-func (r *rejects) maskTarget(target string, names []string) string {
-	path, query, ok := strings.Cut(target, "?")
-	if !ok || len(names) == 0 {
-		return target
-	}
-	parts := strings.Split(query, "&")
-	for i, part := range parts {
-		name, value, _ := strings.Cut(part, "=")
-		plain, err := url.QueryUnescape(name)
-		if err != nil {
-			plain = name
-		}
-		if slices.Contains(names, plain) {
-			parts[i] = name + "=" + r.digest(value)
-		}
-	}
-	return path + "?" + strings.Join(parts, "&")
 }

@@ -92,8 +92,8 @@ func TestMasking(t *testing.T) {
 	defer r.close()
 	h := r.maskHeader(http.Header{
 		"X-Tok": {"secret", "secret", "other"}, "X-Docusign-Signature-1": {"s"}, "Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "Accept": {"x"},
-	}, []string{"x-tok", "X-DocuSign-Signature-*"})
-	if h.Get("Accept") != "x" || !strings.HasPrefix(h.Get("Authorization"), "digest:") || !strings.HasPrefix(h.Get("Cookie"), "digest:") ||
+	}, append([]string{"x-tok", "X-DocuSign-Signature-*"}, always...))
+	if h.Get("Accept") != "x" || h.Get("Authorization") != "Bearer "+r.digest("x") || !strings.HasPrefix(h.Get("Cookie"), "digest:") ||
 		!strings.HasPrefix(h.Get("X-Docusign-Signature-1"), "digest:") {
 		t.Errorf("%v", h)
 	}
@@ -124,7 +124,7 @@ func TestSkewIsANumber(t *testing.T) {
 	r := &http.Request{Method: "POST", RequestURI: "/in/g", Header: http.Header{}}
 	v := &visit{source: newSource(signedSource("g"), metrics.NewSet())}
 	got := rejectionOf(r, v, answer{status: 401}, "timestamp_expired", &provider.Refusal{Reason: provider.TimestampExpired, Skew: -14 * time.Minute, Detail: "sig:t"})
-	if got.Detail != "skew=-840s" {
+	if got.Detail != "at=sig:t;skew=-840s" {
 		t.Errorf("%q", got.Detail)
 	}
 	var _ store.Rejection = got.Rejection

@@ -27,8 +27,10 @@ type Checker interface {
 	Receive(r *provider.Request, now time.Time) (provider.Result, error)
 	Identify(r *provider.Request) provider.Result
 	Reply(r *provider.Request) *provider.Reply
+	AuthHeaders() []string
 	TokenHeaders() []string
 	TokenQuery() []string
+	Restore(same func(text string) bool) (text string, ok bool)
 }
 
 // Source is one way in. Name, Provider and Checker are required.
@@ -50,6 +52,12 @@ type Source struct {
 	// Response replaces what the provider's file says about the answer to a stored
 	// event. Status 0 is 200; a nil Body is acuse's own receipt, an empty one none.
 	Response *provider.Reply
+	// Diagnose says what can be shown about a refused request. nil: nothing is looked for. It
+	// is never called on the way of an answer.
+	Diagnose func(r *provider.Request, at time.Time) provider.Diagnosis
+	// Besides gives the checker with one more secret, tried first, and another tolerance, for
+	// rechecks; see provider.Checker. nil: refused requests are checked again as they were.
+	Besides func(secret string, tolerance time.Duration) (Checker, error)
 }
 
 // Destination is where events of a source go.
