@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,9 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 			err = errors.Join(err, s.store.Close())
 		}
 	}()
+	if fs := networkFS(cfg.DataDir); fs != "" {
+		log.Warn("the data folder lies on a network file system: nothing is promised there", "folder", cfg.DataDir, "kind", fs)
+	}
 	node, err := nodeName(ctx, s.store)
 	if err != nil {
 		return nil, err
@@ -159,8 +163,11 @@ func (s *server) limits() keep.Limits {
 // backupPlan is what the configuration in force says about backups.
 func (s *server) backupPlan() keep.Plan {
 	l := s.live.Load()
-	if l == nil || l.cfg.Backup == nil {
+	switch {
+	case l == nil:
 		return keep.Plan{}
+	case l.cfg.Backup == nil: // none are planned; "back up now" needs a place all the same
+		return keep.Plan{Dir: filepath.Join(l.cfg.DataDir, "backups")}
 	}
 	b := l.cfg.Backup
 	return keep.Plan{Every: b.Every, Keep: b.Keep, Dir: b.Dir, EncryptTo: b.EncryptTo}

@@ -11,6 +11,7 @@ import (
 
 	"acuse/access"
 	"acuse/admin"
+	"acuse/cli"
 	"acuse/config"
 	"acuse/store"
 	"acuse/web"
@@ -29,6 +30,9 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Test:         s.test,
 		Capture:      s.capture,
 		Backup:       s.backups.Make,
+		Storage:      s.storage,
+		BackupNow:    s.backups.Now,
+		VerifyBackup: s.verifyNewest,
 		Check:        s.store.Check,
 		Erase:        eraser(s.store),
 		Import:       importer(s.store),
@@ -115,4 +119,51 @@ func importer(s store.Store) func(context.Context, store.Import) (store.Imported
 		return d.Import
 	}
 	return nil
+}
+
+// storage reckons what the archive takes, for the page and the status.
+func (s *server) storage(ctx context.Context) (admin.Storage, error) {
+	f, err := s.keeper.Figures(ctx)
+	if err != nil {
+		return admin.Storage{}, err
+	}
+	last, err := s.backups.Last(ctx)
+	if err != nil {
+		return admin.Storage{}, err
+	}
+	dir := s.live.Load().cfg.DataDir
+	_, total := disk(dir)
+	_, late := s.backups.Late(ctx)
+	plan := s.backupPlan()
+	return admin.Storage{
+		Usage: f.Usage, Volume: f.Volume, Total: total, Growth: f.Growth, CapOn: f.CapOn, FullOn: f.FullOn,
+		Age: f.Limits.Age, DeadAge: f.Limits.DeadAge, Cap: f.Limits.Bytes, Longest: f.Longest,
+		LastBackup: last, Every: plan.Every, Late: late, BackupDir: plan.Dir, Network: networkFS(dir),
+	}, nil
+}
+
+// verifyNewest opens the newest backup as a restore would.
+func (s *server) verifyNewest(ctx context.Context) (string, []string, error) {
+	path := s.backups.Newest()
+	switch {
+	case path == "":
+		return "", nil, admin.ErrNoBackupYet
+	case filepath.Ext(path) == ".age":
+		return path, nil, admin.ErrSealedBackup
+	}
+	c, err := verify(ctx, cli.VerifyOptions{File: path})
+	return path, c.Problems, err
+}
+
+// networkFS names the network file system that a folder lies on; empty: it is local, as
+// far as the system tells. Locks and flushes cannot be relied on there.
+func networkFS(dir string) string {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return ""
+	}
+	return map[int64]string{
+		0x6969: "NFS", 0x517b: "SMB", 0xff534d42: "CIFS", 0xfe534d42: "SMB", 0x01021997: "9P", 0x00c36400: "Ceph", 0x5346414f: "AFS",
+		0x0bd00bd0: "Lustre", 0x01161970: "GFS2", 0x7461636f: "OCFS2", 0x47504653: "GPFS",
+	}[int64(uint32(st.Type))]
 }

@@ -26,6 +26,15 @@ type Status struct {
 	Writable  bool    `json:"writable"`
 	Error     *string `json:"error"`
 	BackupAt  *string `json:"last_backup_at"` // of the backups made by acuse
+	// What the archive uses inside its files, how it grows, and when its size (cap) or the
+	// volume will be used up; null: not in sight, or not known.
+	Live           *int64  `json:"live_bytes"`
+	Growth         *int64  `json:"growth_bytes_per_day"`
+	CapOn          *string `json:"cap_on"`
+	FullOn         *string `json:"full_on"`
+	Removable      *int64  `json:"removable_deliveries"`
+	RemovableBytes *int64  `json:"removable_bytes"`
+	BackupLate     bool    `json:"backup_late"`
 	Counts
 }
 
@@ -41,6 +50,14 @@ func (a *Admin) apiStatus(w http.ResponseWriter, r *http.Request) error {
 	i, h := a.opt.Info, a.opt.Health()
 	s := Status{Name: i.Name, Version: i.Version, DataDir: i.DataDir, StartedAt: stamp(i.StartedAt), Engine: h.Engine, Schema: h.Schema,
 		Bytes: h.Bytes, Free: h.Free, Writable: h.Writable, Error: orNull(h.Err), BackupAt: orNull(backup), Counts: c}
+	if a.opt.Storage != nil {
+		u, err := a.opt.Storage(r.Context())
+		if err != nil {
+			return err
+		}
+		s.Live, s.Growth, s.CapOn, s.FullOn = &u.Live, orNull(u.Growth), stamp(u.CapOn), stamp(u.FullOn)
+		s.Removable, s.RemovableBytes, s.BackupLate = &u.Removable, &u.RemovableBytes, u.Late
+	}
 	problem.WriteJSON(w, http.StatusOK, s)
 	return nil
 }

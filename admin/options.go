@@ -44,6 +44,13 @@ type Options struct {
 	// Backup writes a copy of the archive to a new file on this machine, encrypted to age
 	// recipients if there are any, and notes when.
 	Backup func(ctx context.Context, path, encryptTo string, progress func(done, total int64)) error
+	// Storage reckons what the archive takes; nil: there is no Storage page.
+	Storage func(ctx context.Context) (Storage, error)
+	// BackupNow makes a backup where the planned ones go, and names it.
+	BackupNow func(ctx context.Context) (path string, err error)
+	// VerifyBackup opens the newest of them as a restore would. ErrNoBackupYet,
+	// ErrSealedBackup.
+	VerifyBackup func(ctx context.Context) (path string, problems []string, err error)
 	// Check looks for damage and returns what it found, a line each.
 	Check func(ctx context.Context, full bool) ([]string, error)
 	// Erase removes contents for good.

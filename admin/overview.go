@@ -115,7 +115,7 @@ func (a *Admin) cards(r *http.Request, l *locale, t store.Totals, v overviewView
 	var out []card
 	h := a.opt.Health()
 	if !h.Writable {
-		out = append(out, card{"bad", "alert", l.T("card.storage"), l.T("err.503.why"), "/settings/about", l.T("card.storage_do")})
+		out = append(out, card{"bad", "alert", l.T("card.storage"), l.T("err.503.why"), "/settings/storage", l.T("card.storage_do")})
 	}
 	if t.Dead > 0 {
 		out = append(out, card{"bad", "x-octagon", l.N("card.dead", t.Dead), l.T("card.dead_text"), "/dead", l.T("card.dead_do")})

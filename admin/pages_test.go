@@ -96,7 +96,7 @@ func (w *world) path(name string) string {
 func (w *world) everyPage() []string {
 	list := []string{"/", "/deliveries", "/deliveries?state=dead", "/deliveries?q=nothing-like-it", "/deliveries?state=nonsense", "/deliveries?failing=1",
 		"/resend?id=" + strconv.FormatInt(w.id["dead"], 10), "/resend", "/dead", "/rejections", "/sources", "/sources/stripe", "/sources/bot", "/sources/sensor", "/destinations", "/settings/account", "/settings/tokens",
-		"/settings/about", "/keyboard", "/logout", "/nowhere", "/deliveries/999999", w.path("retry") + "/resend", w.path("two") + "/resend", w.path("leased") + "/resend",
+		"/settings/storage", "/settings/storage/backup", "/settings/storage/verify", "/settings/about", "/keyboard", "/logout", "/nowhere", "/deliveries/999999", w.path("retry") + "/resend", w.path("two") + "/resend", w.path("leased") + "/resend",
 		w.path("retry") + "/cancel", w.path("quarantined") + "/release"}
 	for _, name := range sortedNames(w.id) {
 		list = append(list, w.path(name))

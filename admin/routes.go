@@ -52,6 +52,11 @@ func (a *Admin) pageRoutes() []route {
 		{post, "/settings/tokens", access.Admin, a.tokenCreate},
 		{get, "/settings/tokens/{id}/revoke", access.Admin, a.tokenRevokeForm},
 		{post, "/settings/tokens/{id}/revoke", access.Admin, a.tokenRevoke},
+		{get, "/settings/storage", access.Read, a.storage},
+		{get, "/settings/storage/backup", access.Admin, a.backupForm},
+		{post, "/settings/storage/backup", access.Admin, a.backupNow},
+		{get, "/settings/storage/verify", access.Admin, a.verifyForm},
+		{post, "/settings/storage/verify", access.Admin, a.verifyNow},
 		{get, "/settings/about", access.Read, a.about},
 	}
 }

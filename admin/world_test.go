@@ -62,6 +62,9 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
 			return errors.Join(db.Backup(ctx, path), db.PutSetting(ctx, store.SettingLastBackup, "2026-11-30T14:02:31.000Z"))
+		}, Storage: w.usage, BackupNow: func(context.Context) (string, error) { return "/var/backups/acuse-20261130T140500Z.db", nil },
+		VerifyBackup: func(context.Context) (string, []string, error) {
+			return "/var/backups/acuse-20261130T140500Z.db", nil, nil
 		}, Check: db.Check, Erase: db.Erase, Import: db.Import, SetupLink: w.link, Zone: time.UTC, Now: now, BasePath: base,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)), Info: Info{Name: "home-pi", Version: "0.1.0", DataDir: "/var/lib/acuse", StartedAt: now().Add(-50 * time.Hour), DocsURL: "https://acuse.dev/docs"}})
 	return w, err
@@ -96,6 +99,13 @@ func worldDestinations() []Destination {
 		{Name: "app", Kind: "http", URL: "http://user:case-SECRET-C@127.0.0.1:3000/webhooks?key=case-SECRET-D", Budget: 12},
 		{Name: "agent", Kind: "pull", Budget: 12},
 	}
+}
+
+// usage is the real one, on a volume and with a growth that do not change.
+func (w *world) usage(ctx context.Context) (Storage, error) {
+	u, err := w.db.Usage(ctx, store.PurgeRule{Now: w.now(), Age: 30 * 24 * time.Hour, MaxBytes: 2 << 30})
+	return Storage{Usage: u, Volume: 12 << 30, Total: 58 << 30, Growth: 31 << 20, CapOn: w.now().AddDate(0, 2, 3), Age: 30 * 24 * time.Hour, DeadAge: 90 * 24 * time.Hour,
+		Cap: 2 << 30, Longest: 68 * time.Millisecond, LastBackup: w.now().Add(-10 * time.Hour), Every: 24 * time.Hour, BackupDir: "/var/backups"}, err
 }
 
 func (w *world) wake(d []string) {

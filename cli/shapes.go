@@ -67,6 +67,11 @@ type status struct {
 	Newest     *string `json:"newest_received_at"`
 	Rejections int64   `json:"rejections"`
 	LastBackup *string `json:"last_backup_at"`
+	Growth     *int64  `json:"growth_bytes_per_day"`
+	CapOn      *string `json:"cap_on"`
+	FullOn     *string `json:"full_on"`
+	Removable  *int64  `json:"removable_deliveries"`
+	Late       bool    `json:"backup_late"`
 }
 
 type deadGroup struct {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -54,6 +55,18 @@ func (a *app) statusLines(s *status) [][]string {
 		dead += ": acuse dead"
 	}
 	disk := a.f("status.disk", a.size(s.Bytes), a.size(s.Free), clean(s.DataDir))
+	if s.Growth != nil {
+		disk += ", " + a.f("status.growth", a.size(*s.Growth))
+	}
+	switch {
+	case s.FullOn != nil:
+		disk += ", " + a.f("status.full_on", a.date(*s.FullOn))
+	case s.CapOn != nil:
+		disk += ", " + a.f("status.cap_on", a.date(*s.CapOn))
+	}
+	if s.Removable != nil && *s.Removable > 0 {
+		disk += ", " + a.f("status.removable", *s.Removable)
+	}
 	if !s.Writable {
 		disk += ", " + a.w("status.unwritable")
 		if s.Error != nil {
@@ -64,8 +77,20 @@ func (a *app) statusLines(s *status) [][]string {
 	if s.LastBackup != nil {
 		backup = a.when(s.LastBackup)
 	}
+	if s.Late {
+		backup += ", " + a.w("status.backup_late")
+	}
 	return [][]string{{a.w("status.in"), in}, {a.w("status.waiting"), waits}, {a.w("status.dead"), dead},
 		{a.w("status.storage"), disk}, {a.w("status.backup"), backup}}
+}
+
+// date is the day of an instant of the API in local time.
+func (a *app) date(at string) string {
+	t, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return clean(at)
+	}
+	return t.In(a.opt.Zone).Format(time.DateOnly)
 }
 
 func (a *app) deadCommand() *cobra.Command {

@@ -315,4 +315,9 @@ var english = map[string]string{
 	"import.cancelled":     "%d unfinished jobs ended as cancelled; see: acuse list --state cancelled",
 	"import.stopped":       "the import stopped at %s",
 	"import.stopped.todo":  "mend the line and import the whole file again: what is known is left out",
+	"status.growth":        "%s a day",
+	"status.full_on":       "full on %s",
+	"status.cap_on":        "the oldest go early from %s",
+	"status.removable":     "%d deliveries to be removed now",
+	"status.backup_late":   "the planned one is overdue",
 }

@@ -315,4 +315,9 @@ var spanish = map[string]string{
 	"import.cancelled":     "%d envíos sin terminar quedaron cancelados; ver: acuse list --state cancelled",
 	"import.stopped":       "la importación se detuvo en %s",
 	"import.stopped.todo":  "corregir la línea e importar otra vez todo el archivo: lo conocido se omite",
+	"status.growth":        "%s al día",
+	"status.full_on":       "lleno el %s",
+	"status.cap_on":        "lo más antiguo se irá antes desde el %s",
+	"status.removable":     "%d entregas por quitar ahora",
+	"status.backup_late":   "la prevista no se ha hecho",
 }

@@ -52,16 +52,8 @@ func (b *Backups) Due(ctx context.Context) (string, error) {
 	if age := now.Sub(last); age >= 0 && age < p.Every {
 		return "", nil
 	}
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
-		return "", err
-	}
-	sweep(p.Dir, ".acuse-backup-*", ".acuse-sealed-*") // of a crash
-	name := "acuse-" + now.Format("20060102T150405Z") + filepath.Ext(dataFiles[b.opt.Source.Health().Engine])
-	if p.EncryptTo != "" {
-		name += ".age"
-	}
-	path := filepath.Join(p.Dir, name)
-	if err := b.Make(ctx, path, p.EncryptTo, nil); err != nil {
+	path, err := b.into(ctx, p)
+	if err != nil {
 		return "", err
 	}
 	if err := b.opt.Source.PutSetting(ctx, settingPlanned, now.Format(time.RFC3339Nano)); err != nil {
@@ -70,19 +62,43 @@ func (b *Backups) Due(ctx context.Context) (string, error) {
 	return path, rotate(p.Dir, p.Keep)
 }
 
+// Now makes a backup where the planned ones go, without waiting for its time, and returns
+// its name.
+func (b *Backups) Now(ctx context.Context) (string, error) {
+	p := b.opt.Plan()
+	path, err := b.into(ctx, p)
+	if err != nil || p.Every <= 0 {
+		return path, err
+	}
+	return path, rotate(p.Dir, p.Keep)
+}
+
+// into makes a backup in the plan's folder.
+func (b *Backups) into(ctx context.Context, p Plan) (string, error) {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return "", err
+	}
+	sweep(p.Dir, ".acuse-backup-*", ".acuse-sealed-*") // of a crash
+	name := "acuse-" + b.opt.Now().UTC().Format("20060102T150405Z") + filepath.Ext(dataFiles[b.opt.Source.Health().Engine])
+	if p.EncryptTo != "" {
+		name += ".age"
+	}
+	path := filepath.Join(p.Dir, name)
+	return path, b.Make(ctx, path, p.EncryptTo, nil)
+}
+
+// Newest is the newest backup in the plan's folder; empty: there is none.
+func (b *Backups) Newest() string {
+	names := plannedIn(b.opt.Plan().Dir)
+	if len(names) == 0 {
+		return ""
+	}
+	return filepath.Join(b.opt.Plan().Dir, names[len(names)-1])
+}
+
 // rotate removes the oldest planned backups; other files of the folder stay.
 func rotate(dir string, keep int) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && planned.MatchString(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
+	names := plannedIn(dir)
 	for len(names) > max(keep, 1) {
 		if err := os.Remove(filepath.Join(dir, names[0])); err != nil {
 			return err
@@ -90,6 +106,21 @@ func rotate(dir string, keep int) error {
 		names = names[1:]
 	}
 	return nil
+}
+
+// plannedIn names the planned backups of a folder, oldest first.
+func plannedIn(dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // it is not there yet, or cannot be read: making a backup tells
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && planned.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (b *Backups) last(ctx context.Context, setting string) (time.Time, error) {
