@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -39,8 +40,8 @@ func (d *DB) Check(ctx context.Context, full bool) ([]string, error) {
 		}
 		return ctx.Err()
 	})
-	if f, ok := err.(fault); ok && f.unread { // a broken page stops the walk, not the report
-		c.lines, err = append(c.lines, "a page is broken: "+firstLine(f.err.Error())), nil
+	if f := (fault{}); errors.As(err, &f) && f.unread { // a broken page stops the walk, not the report
+		c.lines, err = append(c.lines, f.err.Error()), nil
 	}
 	return c.report(), wrap(err, "check")
 }
@@ -247,13 +248,4 @@ func has(list []indexKey, t table, k []byte) bool {
 		}
 	}
 	return false
-}
-
-func firstLine(s string) string {
-	for i := range s {
-		if s[i] == '\n' {
-			return s[:i]
-		}
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 )
 
 // A record is a list of fields without names: numbers as variable-length integers,
@@ -36,14 +35,6 @@ func (e *enc) text(ss ...string) *enc {
 func (e *enc) bytes(b []byte) *enc {
 	e.b = append(binary.AppendUvarint(e.b, uint64(len(b))), b...)
 	return e
-}
-
-// maybe writes bytes that may be nil.
-func (e *enc) maybe(b []byte) *enc {
-	if b == nil {
-		return e.flags(false)
-	}
-	return e.flags(true).bytes(b)
 }
 
 // flags writes up to eight of them as one number.
@@ -109,16 +100,10 @@ func (d *dec) view() []byte {
 	return out
 }
 
-func (d *dec) text() string  { return string(d.view()) }
-func (d *dec) bytes() []byte { return slices.Clone(d.view()) }
+func (d *dec) text() string { return string(d.view()) }
 
-// maybe reads what enc.maybe wrote.
-func (d *dec) maybe() []byte {
-	if !d.flags()[0] {
-		return nil
-	}
-	return append([]byte{}, d.view()...)
-}
+// bytes returns a copy; nil for none.
+func (d *dec) bytes() []byte { return append([]byte(nil), d.view()...) }
 
 func (d *dec) flags() (list [8]bool) {
 	n := d.uint()

@@ -4,7 +4,6 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"acuse/store"
 	"acuse/store/engine"
@@ -40,7 +38,7 @@ const (
 	// growBytes is by how much the file grows at once.
 	growBytes = 4 << 20
 	// capMargin is how much below its cap the file takes nothing new: leases and settles
-	// go on in it.
+	// go on in it. It is more than growBytes, or the file would be full before.
 	capMargin = 16 << 20
 )
 
@@ -54,6 +52,8 @@ type Options struct {
 	// MaxBytes is the cap of the data file: near it Accept returns store.ErrUnavailable.
 	// Default: 1 GiB where addresses have 32 bits, else none.
 	MaxBytes int64
+
+	compact when
 }
 
 // DB is the store in a data folder.
@@ -66,12 +66,15 @@ type DB struct {
 	committer *store.Committer[*write]
 	file      atomic.Pointer[bbolt.DB]
 	raw       *os.File     // the same file, to write its first pages again; see heal
+	handle    *os.File     // the engine's own; tests break it
+	before    int64        // bytes of the file when it was opened
 	reading   sync.RWMutex // held for reading by every read transaction
 	inUse     atomic.Int64 // bytes of the file that hold something, as of the last commit
 
 	w *writer // of the committer's goroutine alone
 
-	once     sync.Once // of Close
+	told     atomic.Int64 // unix second when caught logged last
+	once     sync.Once    // of Close
 	closeErr error
 	gone     atomic.Bool // Close was called
 
@@ -117,12 +120,15 @@ func Open(ctx context.Context, dir string, o Options) (*DB, error) {
 
 func (d *DB) open(ctx context.Context, o Options) (err error) {
 	d.space = engine.NewSpace(d.dir, o.MinFree)
-	d.w = &writer{log: d.log, leasing: map[int64]bool{}}
+	d.w = &writer{log: d.log, caught: d.caught, leasing: map[int64]bool{}}
 	err = d.load()
 	if err != nil && d.isFull(err) && d.space.GiveUp() { // a full disk must not keep us from starting
 		err = d.load()
 	}
 	if err != nil {
+		return err
+	}
+	if err := d.compactAtStart(o.compact); err != nil {
 		return err
 	}
 	d.space.Reserve()
@@ -147,60 +153,6 @@ func (d *DB) load() (err error) {
 	return d.reload()
 }
 
-// touch makes the file, for its owner alone, and sees that its name survives power loss.
-func (d *DB) touch() (*os.File, error) {
-	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = engine.Sync(d.dir)
-	if above := engine.Sync(filepath.Dir(d.dir)); !errors.Is(above, os.ErrPermission) {
-		err = errors.Join(err, above)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// reopen opens the file, after closing it if need be. It waits for its readers.
-func (d *DB) reopen() error {
-	if old := d.file.Load(); old != nil {
-		_ = old.Close() // whatever state it is in; what matters is the new one
-	}
-	o := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, PageSize: pageSize, MaxSize: int(d.cap)}
-	if strconv.IntSize == 64 {
-		o.InitialMmapSize = int(min(mapBytes, 1<<(strconv.IntSize-2)))
-	}
-	file, err := openFile(d.path, o)
-	if err != nil && o.InitialMmapSize > 0 { // the process may have less room to address
-		o.InitialMmapSize = 0
-		file, err = openFile(d.path, o)
-	}
-	if errors.Is(err, berrors.ErrTimeout) {
-		err = fmt.Errorf("%w: another program has %s open", store.ErrLocked, d.path)
-	}
-	if err != nil {
-		return err
-	}
-	file.AllocSize = growBytes
-	if err := migrate(file); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	d.file.Store(file)
-	return nil
-}
-
-// openFile is bbolt's Open, which panics on some damage.
-func openFile(path string, o *bbolt.Options) (file *bbolt.DB, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("damaged: %v", p)
-		}
-	}()
-	return bbolt.Open(path, 0o600, o)
-}
-
 // reload reads what is kept in memory beside the file.
 func (d *DB) reload() error {
 	return d.view(context.Background(), func(x *tx) error {
@@ -215,73 +167,9 @@ func (d *DB) reload() error {
 	})
 }
 
-// heal makes the engine fit for the next commit after one failed. That one may have
-// reached the file all the same: then the page that says so was perhaps never synced,
-// and what it freed must not be used before it is. So the two first pages are written
-// again, as they are, and synced; and what is kept in memory is read anew.
-func (d *DB) heal() error {
-	w := d.w
-	t, err := d.file.Load().Begin(false)
-	switch {
-	case err != nil || w.torn:
-		if err == nil {
-			err = t.Rollback()
-		}
-		if again := d.reopen(); again != nil {
-			return errors.Join(err, again)
-		}
-		w.torn, w.committed = false, 0 // unknown
-	default:
-		number := t.ID()
-		if err := t.Rollback(); err != nil {
-			return err
-		}
-		if number == w.committed {
-			w.sick = false
-			return nil
-		}
-	}
-	if err := d.writeMetaAgain(); err != nil {
-		return err
-	}
-	if err := d.reload(); err != nil {
-		return err
-	}
-	w.cache = engine.Cache{}
-	w.sick = false
-	return nil
-}
-
-func (d *DB) writeMetaAgain() error {
-	page := make([]byte, pageSize)
-	for at := int64(0); at < 2*pageSize; at += pageSize {
-		if _, err := d.raw.ReadAt(page, at); err != nil {
-			return err
-		}
-		if _, err := d.raw.WriteAt(page, at); err != nil {
-			return err
-		}
-		if err := d.raw.Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removed tells that the file has no name any more, or that another has its name: what
-// is written then is lost with the process.
-func (d *DB) removed() bool {
-	mine, err := d.raw.Stat()
-	if err != nil {
-		return true
-	}
-	named, err := os.Stat(d.path)
-	return err != nil || !os.SameFile(mine, named)
-}
-
 // roomInside refuses what would bring the file near its cap.
 func (d *DB) roomInside() error {
-	if d.cap > 0 && d.inUse.Load() > d.cap-min(capMargin, d.cap/4) {
+	if d.cap > 0 && d.inUse.Load() > d.cap-capMargin {
 		return fmt.Errorf("%w: the data file may not grow beyond %d MiB; keep less, or use the other engine", store.ErrUnavailable, d.cap>>20)
 	}
 	return nil
@@ -321,56 +209,4 @@ func (d *DB) keepFree(file *bbolt.DB) {
 	if t, err := file.Begin(true); err == nil {
 		_ = t.Commit()
 	}
-}
-
-// schema is the version of the data file.
-const schema = 1
-
-// The keys of the bucket "meta".
-var (
-	keyApplication = []byte("application")
-	keySchema      = []byte("schema")
-)
-
-const application = "acuse"
-
-// migrate brings the file to the newest version in one transaction.
-func migrate(file *bbolt.DB) error {
-	version, err := versionOf(file)
-	if err != nil {
-		return err
-	}
-	switch {
-	case version > schema:
-		return fmt.Errorf("%w: its version is %d, this acuse knows %d", store.ErrNewerSchema, version, schema)
-	case version == schema:
-		return nil
-	}
-	return file.Update(func(t *bbolt.Tx) error {
-		for _, name := range tableNames {
-			if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
-				return err
-			}
-		}
-		meta := t.Bucket([]byte(tableNames[tMeta]))
-		return errors.Join(meta.Put(keyApplication, []byte(application)), meta.Put(keySchema, binary.BigEndian.AppendUint64(nil, schema)))
-	})
-}
-
-// versionOf reads the version, 0 of an empty file, and refuses a file that another
-// program made.
-func versionOf(file *bbolt.DB) (version uint64, err error) {
-	err = file.View(func(t *bbolt.Tx) error {
-		first, _ := t.Cursor().First()
-		if first == nil {
-			return nil
-		}
-		meta := t.Bucket([]byte(tableNames[tMeta]))
-		if meta == nil || string(meta.Get(keyApplication)) != application || len(meta.Get(keySchema)) != 8 {
-			return errors.New("not a data file of acuse")
-		}
-		version = binary.BigEndian.Uint64(meta.Get(keySchema))
-		return nil
-	})
-	return version, err
 }

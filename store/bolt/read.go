@@ -32,11 +32,21 @@ func (d *DB) view(ctx context.Context, f func(x *tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault{where: "read", err: fmt.Errorf("%v\n%s", p, debug.Stack()), unread: true}
+			err = d.caught(p)
 		}
 		err = errors.Join(err, t.Rollback())
 	}()
 	return f(&tx{Tx: t})
+}
+
+// caught makes an error of what the engine throws at a page that is broken or cannot be
+// read, and logs where that was, once a minute at most.
+func (d *DB) caught(p any) error {
+	now := time.Now().Unix()
+	if last := d.told.Load(); now-last >= 60 && d.told.CompareAndSwap(last, now) {
+		d.log.Error("read", "err", p, "stack", string(debug.Stack()))
+	}
+	return fault{where: "read", err: fmt.Errorf("a page is broken: %v", p), unread: true}
 }
 
 // closed gives what the engine says after Close, or while it cannot open its file, the

@@ -24,7 +24,7 @@ func (d *DB) Reject(ctx context.Context, r store.Rejection) error {
 
 func encodeRejection(r *store.Rejection) []byte {
 	e := record(160+len(r.Header)+len(r.Body)).text(r.Source, r.Reason, r.Detail, r.Remote).int(engine.Milli(r.FirstAt), engine.Milli(r.At), int64(r.Count), int64(r.Status))
-	return e.flags(r.Signed).text(r.Method, r.Target).int(int64(r.Size)).bytes(r.Header).maybe(r.Body).b
+	return e.flags(r.Signed).text(r.Method, r.Target).int(int64(r.Size)).bytes(r.Header).bytes(r.Body).b
 }
 
 // decodeRejection reads one, without headers and body when whole is not set.
@@ -33,7 +33,7 @@ func decodeRejection(id int64, b []byte, whole bool) (r store.Rejection, err err
 	r = store.Rejection{ID: id, Source: d.text(), Reason: d.text(), Detail: d.text(), Remote: d.text(), FirstAt: engine.Instant(d.int()), At: engine.Instant(d.int()),
 		Count: int(d.int()), Status: int(d.int()), Signed: d.flags()[0], Method: d.text(), Target: d.text(), Size: int(d.int())}
 	if whole {
-		r.Header, r.Body = d.bytes(), d.maybe()
+		r.Header, r.Body = d.bytes(), d.bytes()
 	}
 	return r, d.done("rejections")
 }

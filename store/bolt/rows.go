@@ -110,7 +110,7 @@ func (a *attempt) encode() []byte {
 	e := record(96 + len(a.owner) + len(r.Error) + len(r.Header) + len(r.Body))
 	e.int(a.n, a.started, int64(r.Outcome), int64(r.Status)).flags(a.resend, r.Maybe)
 	e.int(r.Duration.Microseconds(), r.Connect.Microseconds(), r.TLS.Microseconds(), r.FirstByte.Microseconds())
-	return e.text(a.owner, r.Worker, r.Class, r.Error).maybe(r.Header).maybe(r.Body).b
+	return e.text(a.owner, r.Worker, r.Class, r.Error).bytes(r.Header).bytes(r.Body).b
 }
 
 func decodeAttempt(k, b []byte) (a attempt, err error) {
@@ -122,7 +122,7 @@ func decodeAttempt(k, b []byte) (a attempt, err error) {
 	a.resend, p.Maybe = f[0], f[1]
 	p.Duration, p.Connect, p.TLS, p.FirstByte = micros(r.int()), micros(r.int()), micros(r.int()), micros(r.int())
 	a.owner, p.Worker, p.Class, p.Error = r.text(), r.text(), r.text(), r.text()
-	p.Header, p.Body = r.maybe(), r.maybe()
+	p.Header, p.Body = r.bytes(), r.bytes()
 	return a, r.done("attempts")
 }
 

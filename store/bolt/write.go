@@ -169,7 +169,7 @@ func (w *writer) apply(batch []*write) (bad *write, err error) {
 func (w *writer) one(one *write) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault{where: "read", err: fmt.Errorf("%v\n%s", p, debug.Stack()), unread: true}
+			err = w.caught(p)
 		}
 	}()
 	if one.arrival != nil {
