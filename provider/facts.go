@@ -25,6 +25,8 @@ type Facts struct {
 	Weaknesses []Weakness
 	Confidence string // library, docs, spec: what the file was checked against
 	Vectors    int    // recorded requests that the file is tested with; 0: it is not of the binary
+
+	reads string // all templates that identity is read by
 }
 
 //go:embed proof.json
@@ -44,12 +46,15 @@ type Weakness string
 
 // The weaknesses.
 const (
-	WeakNoAuth   Weakness = "no_authentication" // anyone who knows the address can send
-	WeakToken    Weakness = "token"             // who learns the token can send anything
-	WeakBody     Weakness = "body_not_signed"   // the signature does not cover the body
-	WeakReplay   Weakness = "no_signed_time"    // an old request is good for ever; only its remembered id stops it
-	WeakNoID     Weakness = "no_id"             // repeats cannot be recognised
-	WeakBodyID   Weakness = "id_is_body_hash"   // the same body twice is one event
+	WeakNoAuth   Weakness = "no_authentication"  // anyone who knows the address can send
+	WeakAsked    Weakness = "asked_back"         // nothing is signed: acuse asks the provider whether the object exists
+	WeakAddress  Weakness = "address_only"       // an address that others share proves little
+	WeakToken    Weakness = "token"              // who learns the token can send anything
+	WeakBody     Weakness = "body_not_signed"    // the signature does not cover the body
+	WeakPart     Weakness = "body_partly_signed" // the signature covers only some fields of the body
+	WeakReplay   Weakness = "no_signed_time"     // an old request is good for ever; only its remembered id stops it
+	WeakNoID     Weakness = "no_id"              // repeats cannot be recognised
+	WeakBodyID   Weakness = "id_is_body_hash"    // the same body twice is one event
 	WeakRetryID  Weakness = "id_changes_on_retry"
 	WeakResendID Weakness = "id_changes_on_resend"
 )
@@ -69,6 +74,7 @@ func (p *Provider) Facts() Facts {
 	if p.embedded {
 		f.Vectors = proof()[p.Name]
 	}
+	f.reads = p.file.reads()
 	f.add(&p.file.Auth)
 	weak := func(is bool, w Weakness) {
 		if is && !slices.Contains(f.Weaknesses, w) {
@@ -102,8 +108,14 @@ func (f *Facts) add(a *authFile) {
 	case "all":
 		f.addAll(a)
 		return
-	case "none", "callback":
+	case "none":
 		weak(WeakNoAuth)
+	case "callback":
+		if len(a.Confirm) > 0 {
+			weak(WeakAsked)
+		} else {
+			weak(WeakNoAuth)
+		}
 	case "token":
 		f.place(a.From)
 		weak(WeakToken)
@@ -121,15 +133,15 @@ func (f *Facts) add(a *authFile) {
 			weak(WeakReplay)
 		}
 	case "ip":
-		weak(WeakBody, WeakReplay)
+		weak(WeakAddress, WeakBody, WeakReplay)
 	default:
 		scheme = strings.TrimSpace(a.Kind + " " + a.Alg + a.Hash)
 		if a.Signature != nil {
 			f.place(a.Signature.From...)
 		}
 		f.Messages = append(f.Messages, a.Message...)
-		if len(a.Message) > 0 && !slices.ContainsFunc(a.Message, signsBody) {
-			weak(WeakBody)
+		if w, is := uncovered(a.Message, f.reads); is {
+			weak(w)
 		}
 		if t := a.Timestamp; t != nil && t.Tolerance != nil {
 			f.Tolerance = max(f.Tolerance, time.Duration(*t.Tolerance)*time.Second)
@@ -146,7 +158,7 @@ func (f *Facts) add(a *authFile) {
 func (f *Facts) addAll(a *authFile) {
 	var open []Weakness
 	for i := range a.Of {
-		var one Facts
+		one := Facts{reads: f.reads}
 		one.add(&a.Of[i])
 		f.Schemes = append(f.Schemes, one.Schemes...)
 		f.place(one.Places...)
@@ -167,10 +179,4 @@ func (f *Facts) place(from ...string) {
 			f.Places = append(f.Places, p)
 		}
 	}
-}
-
-// signsBody tells whether a message covers the body, or all of it that says anything
-// (SNS signs its fields one by one).
-func signsBody(message string) bool {
-	return strings.Contains(message, "{json:Message}") || strings.Contains(message, "{body") || strings.Contains(message, "{form:") || strings.Contains(message, "sorted_pairs")
 }

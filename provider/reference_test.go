@@ -31,6 +31,7 @@ func TestTheReferenceOfProvidersIsThatOfTheCatalogue(t *testing.T) {
 }
 
 var weakText = map[Weakness]string{
+	WeakAsked: "nothing is signed: acuse asks back", WeakAddress: "an address alone proves little", WeakPart: "only some fields are signed",
 	WeakNoAuth: "anyone who knows the address can send", WeakToken: "whoever learns the token can send anything", WeakBody: "the body is not signed",
 	WeakReplay: "no time is signed", WeakNoID: "no event id", WeakBodyID: "the id is a digest of the body",
 	WeakRetryID: "the id changes on a retry", WeakResendID: "the id changes on a resend",
@@ -67,6 +68,9 @@ with the steps to connect it; a provider that is missing can be [described](../h
 		}
 		var weak []string
 		for _, w := range f.Weaknesses {
+			if weakText[w] == "" {
+				panic("no words for " + w)
+			}
 			weak = append(weak, weakText[w])
 		}
 		fmt.Fprintf(&b, "| `%s` %s | %s | %s | %s | %s | %s | %d, %s |\n", name, cell(p.Title), signs, id, retried(&f), lasts(f.Window),

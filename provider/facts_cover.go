@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// namedField finds what a message takes from a body without covering it whole: a JSON value,
+// a form field, perhaps a value of the JSON inside that field.
+var namedField = regexp.MustCompile(`\{(json|form):[^}|]+(?:\|jsonpath:[^}|]+)?`)
+
+// reads is the text of every template that identity is read by.
+func (f *file) reads() string {
+	all := slices.Concat(f.ID.Key, f.Type, f.Resource)
+	if f.Version != nil {
+		all = append(all, f.Version.Key...)
+	}
+	return strings.Join(all, " ")
+}
+
+// uncovered says what of the body the signed messages leave open; of several the weakest
+// counts, since a sender takes the one that suits. A message covers a body whole, or a
+// form field that holds the event; it covers a part where it names fields that identity
+// is read from; fields that nobody reads, such as a nonce beside the event, are none.
+func uncovered(messages []string, reads string) (Weakness, bool) {
+	worst := Weakness("")
+	for _, m := range messages {
+		// SNS signs its fields one by one: all that says anything.
+		if strings.Contains(m, "{body") || strings.Contains(m, "{json:Message}") {
+			continue
+		}
+		part := false
+		whole := false
+		for _, at := range namedField.FindAllString(m, -1) {
+			packed := strings.HasPrefix(at, "{form:") && !strings.Contains(at, "|jsonpath:")
+			whole = whole || packed && strings.Contains(reads, at+"|")
+			part = part || strings.Contains(reads, at)
+		}
+		query := strings.Contains(m, "{query:payload}") // gitea's GET: the event stands in the address
+		switch {
+		case whole || query:
+		case part && worst == "":
+			worst = WeakPart
+		case !part:
+			worst = WeakBody
+		}
+	}
+	return worst, worst != ""
+}
