@@ -97,6 +97,10 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	if err != nil {
 		return nil, fmt.Errorf("read totals: %w", err)
 	}
+	digestKey, err := keyFile(filepath.Join(cfg.DataDir, "digest.key"))
+	if err != nil {
+		return nil, fmt.Errorf("key of the digests of tokens: %w", err)
+	}
 	s.keys = keys.New(keys.Options{Log: log, Metrics: s.metrics})
 	s.clock = keep.NewClock(keep.ClockOptions{Shifter: s.store, Log: log})
 	s.keeper = keep.New(keep.Options{Store: s.store, Limits: s.limits, Clock: s.clock, Log: log, Metrics: s.metrics})
@@ -107,7 +111,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 		Jobs: s.store, Node: node, Now: s.clock.Now, Changed: s.changed, Died: s.died, Woken: s.wokenPull, Log: log, Metrics: s.metrics,
 	})
 	s.edge = web.NewEdge(web.EdgeOptions{
-		Inbox: inbox(s.store), Rejections: s.store, Wake: s.queue.Wake, Changed: s.changed, Alert: s.died,
+		Inbox: inbox(s.store), Rejections: s.store, Wake: s.queue.Wake, Changed: s.changed, Alert: s.died, DigestKey: digestKey,
 		Captures: s.store, Follow: s.keys.Visit,
 		TrustedProxies: cfg.TrustedProxies, BuildTime: buildTime(), Newest: totals.Newest, Now: s.clock.Now, Log: log, Metrics: s.metrics,
 	})
@@ -142,7 +146,7 @@ func (s *server) apply(cfg *config.Config) error {
 	}
 	edges := make([]web.Source, 0, len(sources))
 	for _, src := range sources {
-		edges = append(edges, src.edge(cfg))
+		edges = append(edges, s.withDoctor(src.edge(cfg), src, sources))
 	}
 	s.live.Store(&live{cfg: cfg, sources: sources, hosts: cfg.Hosts()})
 	s.queue.SetLanes(append(ls, queue.Lane{Name: echo, Sender: echoSender{}, Kind: "echo"}))

@@ -25,6 +25,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Sources:      s.shownSources,
 		Destinations: func() []admin.Destination { return shownDestinations(s.live.Load().cfg) },
 		Release:      web.NewReleaser(s.edge, s.store).Release,
+		Recheck:      s.recheck(),
 		NewKey:       s.newKey,
 		Wake:         s.queue.Wake,
 		Test:         s.test,

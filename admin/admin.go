@@ -24,6 +24,7 @@ type Admin struct {
 	icons   map[string]bool
 	hub     *hub
 	made    madeTokens
+	looks   looks
 	tests   testRuns
 	secure  *scs.SessionManager
 	plain   *scs.SessionManager

@@ -38,6 +38,7 @@ func (a *Admin) apiRoutes() []route {
 		{get, v1 + "/sources", access.Read, a.apiSources},
 		{get, v1 + "/destinations", access.Read, a.apiDestinations},
 		{get, v1 + "/rejections", access.Read, a.apiRejections},
+		{post, v1 + "/rejections/recheck", access.Resend, a.apiRecheck},
 		{get, v1 + "/rejections/{id}", access.Read, a.apiRejection},
 		{get, v1 + "/stats", access.Read, a.apiStats},
 		{get, v1 + "/events", access.Read, a.apiEvents},
@@ -150,6 +151,8 @@ func (a *Admin) apiFail(w http.ResponseWriter, r *http.Request, err error) {
 		p = problem.New(http.StatusConflict, "payload-gone", "the body was removed by retention")
 	case errors.Is(err, store.ErrState):
 		p = problem.New(http.StatusConflict, "state", "not possible in the state it is in")
+	case errors.Is(err, ErrSecret):
+		p = problem.New(http.StatusUnprocessableEntity, "bad-secret", strings.TrimPrefix(err.Error(), "admin: "))
 	case errors.Is(err, errNoJob):
 		p = problem.New(http.StatusNotFound, "no-job", "the delivery does not go to that destination")
 	case errors.Is(err, access.ErrScopes), errors.Is(err, access.ErrName), errors.Is(err, access.ErrPassword), errors.Is(err, access.ErrRole):

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -32,6 +33,9 @@ type Options struct {
 
 	// Release identifies quarantined deliveries again with the present config.
 	Release func(ctx context.Context, source string, ids []int64, dryRun bool, by store.Actor) (released, duplicates int, err error)
+	// Recheck judges the refused requests of a source again. Its error is an ErrSecret when the
+	// secret cannot be one of the source; store.ErrNotFound without the source.
+	Recheck func(ctx context.Context, r RecheckRequest) (Rechecked, error)
 	// NewKey is the idempotency key of a job of an event: a resend as a new delivery needs it.
 	NewKey func(source, eventID, destination string) string
 	// Wake tells the lanes of these destinations that jobs are due. It must not block.
@@ -117,6 +121,28 @@ type Info struct {
 	StartedAt time.Time
 	DocsURL   string // http or https; empty: no link
 }
+
+// RecheckRequest asks for the refused requests of a source to be judged again.
+type RecheckRequest struct {
+	Source    string
+	Secret    string        // tried besides the configured ones; kept nowhere
+	Tolerance time.Duration // instead of the source's; 0: the source's
+	Deliver   bool          // let in what passes
+	By        store.Actor
+}
+
+// Rechecked counts what became of them.
+type Rechecked struct {
+	Checked     int `json:"checked"`
+	WouldVerify int `json:"would_verify"`
+	Delivered   int `json:"delivered"`
+	Duplicates  int `json:"duplicates"`
+	Quarantined int `json:"quarantined"`
+}
+
+// ErrSecret is the error of a recheck whose secret cannot be one of the source; its text
+// hides the secret.
+var ErrSecret = errors.New("admin: the secret is of no use here")
 
 // TestRequest asks for a test event.
 type TestRequest struct {

@@ -331,7 +331,7 @@ func (a *Admin) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // formAgain is the address under which the form that was sent can be seen again,
-// filled: every form stands at the path it posts to. Passwords are not kept.
+// filled: every form stands at the path it posts to. Passwords and secrets are not kept.
 func (a *Admin) formAgain(r *http.Request) string {
 	to := strings.TrimPrefix(r.URL.Path, a.base)
 	if r.ParseForm() != nil {
@@ -339,7 +339,7 @@ func (a *Admin) formAgain(r *http.Request) string {
 	}
 	keep := url.Values{}
 	for k, vs := range r.PostForm {
-		if !strings.Contains(k, "password") {
+		if !strings.Contains(k, "password") && !strings.Contains(k, "secret") {
 			keep[k] = vs
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acuse/access"
+	"acuse/provider"
 	"acuse/store"
 )
 
@@ -32,12 +33,73 @@ type rejectionsView struct {
 	Older   string
 	First   string // address of the first page, when this is another
 	Count   string
+	Recheck string // address of the form; empty: not for this person
+	Clock   string // several sources show the same gap
 }
 
-// why puts a refusal into words. Which secret signed a request cannot be known, so
-// nothing is claimed that was not shown.
+// why puts a refusal into words. Nothing is claimed that was not shown: what the doctor
+// found, else the reason alone.
 func (l *locale) why(r *store.Rejection, s Source) string {
-	d := details(r.Detail)
+	d := provider.ParseDetail(r.Detail)
+	text := l.cause(r, s, d)
+	if text == "" {
+		text = l.reason(r, s, d)
+	}
+	if n, err := strconv.ParseInt(d["agree"], 10, 64); err == nil && n > 1 {
+		text += " " + l.N("why.agree", n)
+	}
+	return text
+}
+
+// cause is what the doctor showed; empty: nothing, or no more than the reason says.
+func (l *locale) cause(r *store.Rejection, s Source, d map[string]string) string {
+	shown := func(name string) string { return visible(d[name], false) }
+	switch provider.Cause(d["cause"]) {
+	case provider.OtherSecret:
+		text := l.T("why.other_secret")
+		if d["skew"] != "" {
+			text = l.T("why.other_secret_late")
+		}
+		return text + " " + l.T("why.secret_of", shown("source"))
+	case provider.TestSecret:
+		if d["how"] == "live" {
+			return l.T("why.live_secret", shown("source"))
+		}
+		return l.T("why.test_secret", shown("source"))
+	case provider.SecretText:
+		return l.T("why.secret_text") + l.how(d["how"])
+	case provider.BodyChanged:
+		return l.T("why.body_changed") + l.how(d["how"])
+	case provider.OtherURL:
+		if d["how"] == "rewritten" {
+			return l.T("why.rewritten", shown("url"))
+		}
+		return l.T("why.other_url", shown("url"))
+	case provider.OtherProvider:
+		names := strings.ReplaceAll(shown("provider"), ",", ", ")
+		if d["shown"] == "headers" {
+			return l.T("why.other_provider_headers", names)
+		}
+		return l.T("why.other_provider", names)
+	case provider.HeaderMissing:
+		header, is := strings.CutPrefix(d["missing"], "header:")
+		if is && d["present"] != "" {
+			return l.T("why.header_lost", visible(header, false), strings.ReplaceAll(shown("present"), ",", ", "))
+		}
+	}
+	return ""
+}
+
+// how says which way a secret or a body differs, after a space; empty: no words for it.
+func (l *locale) how(word string) string {
+	if _, ok := l.words["why.how."+word]; !ok {
+		return ""
+	}
+	return " " + l.T("why.how."+word)
+}
+
+// reason is the machine word in words.
+func (l *locale) reason(r *store.Rejection, s Source, d map[string]string) string {
 	switch r.Reason {
 	case "timestamp_expired", "timestamp_future":
 		skew, err := time.ParseDuration(d["skew"])
@@ -45,7 +107,7 @@ func (l *locale) why(r *store.Rejection, s Source) string {
 			return l.T("why." + r.Reason)
 		}
 		allowed := s.Tolerance
-		if t, err := time.ParseDuration(d["tolerance"]); err == nil {
+		if t, err := time.ParseDuration(d["allowed"]); err == nil {
 			allowed = t
 		}
 		if allowed <= 0 {
@@ -58,33 +120,14 @@ func (l *locale) why(r *store.Rejection, s Source) string {
 		}
 		return l.T("why.too_large")
 	case "missing_header", "malformed_header":
-		if d["header"] != "" {
-			return l.T("why."+r.Reason+"_named", visible(d["header"], false))
-		}
-	case "signature_mismatch":
-		if d["cause"] == "other_secret" || d["cause"] == "body_changed" {
-			return l.T("why." + d["cause"])
+		if header, ok := strings.CutPrefix(d["at"], "header:"); ok {
+			return l.T("why."+r.Reason+"_named", visible(header, false))
 		}
 	}
 	if _, ok := l.words["why."+r.Reason]; ok {
 		return l.T("why." + r.Reason)
 	}
 	return l.T("why.other", visible(r.Reason, false))
-}
-
-// details reads "skew=840s header:Stripe-Signature".
-func details(s string) map[string]string {
-	m := map[string]string{}
-	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }) {
-		k, v, ok := strings.Cut(f, "=")
-		if !ok {
-			k, v, ok = strings.Cut(f, ":")
-		}
-		if ok {
-			m[k] = v
-		}
-	}
-	return m
 }
 
 func (a *Admin) rejectionRow(l *locale, r *store.Rejection) rejectionRow {
@@ -104,6 +147,8 @@ func (a *Admin) rejections(w http.ResponseWriter, r *http.Request) error {
 	for i := range list {
 		v.Rows = append(v.Rows, a.rejectionRow(l, &list[i]))
 	}
+	v.Clock = l.clock(list, a.opt.Now())
+	v.Recheck = a.recheckAt(r, v.Source)
 	for _, s := range a.opt.Sources() {
 		v.Sources = append(v.Sources, s.Name)
 	}
@@ -121,6 +166,31 @@ func (a *Admin) rejections(w http.ResponseWriter, r *http.Request) error {
 	return a.show(w, r, http.StatusOK, "rejections", frame{Title: l.T("nav.rejections"), Nav: "/rejections", Help: "help.rejections", Body: v})
 }
 
+// clock is a hint for the whole page, where sources agreed on a gap within the last hour.
+func (l *locale) clock(list []store.Rejection, now time.Time) string {
+	for i := range list {
+		d := provider.ParseDetail(list[i].Detail)
+		n, err := strconv.ParseInt(d["agree"], 10, 64)
+		skew, err2 := time.ParseDuration(d["skew"])
+		if err != nil || err2 != nil || n < 2 || now.Sub(list[i].At) > time.Hour {
+			continue
+		}
+		if skew < 0 {
+			return l.N("rejections.clock_behind", n, l.span(-skew))
+		}
+		return l.N("rejections.clock_ahead", n, l.span(skew))
+	}
+	return ""
+}
+
+// recheckAt is where a person may check what is kept of a source again.
+func (a *Admin) recheckAt(r *http.Request, source string) string {
+	if a.opt.Recheck == nil || !visitOf(r.Context()).grant.May(access.Resend) {
+		return ""
+	}
+	return "/rejections/recheck?source=" + url.QueryEscape(source)
+}
+
 type rejectionView struct {
 	R       rejectionRow
 	Code    string
@@ -130,6 +200,7 @@ type rejectionView struct {
 	Headers []headerLine
 	Body    *bodyView
 	NoBody  bool
+	Recheck string
 }
 
 func (a *Admin) rejection(w http.ResponseWriter, r *http.Request) error {
@@ -148,7 +219,7 @@ func (a *Admin) rejection(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := rejectionView{R: a.rejectionRow(l, &rej), Code: visible(rej.Reason, false), Detail: visible(rej.Detail, false), Method: visible(rej.Method, false),
-		Target: visible(m.target(rej.Target), false), Headers: headerLines(m.headersOf(h)), NoBody: rej.Body == nil}
+		Target: visible(m.target(rej.Target), false), Headers: headerLines(m.headersOf(h)), NoBody: rej.Body == nil, Recheck: a.recheckAt(r, rej.Source)}
 	if rej.Body != nil && visitOf(r.Context()).grant.May(access.Body) {
 		body := l.viewBody(rej.Body, r.URL.Query().Get("body"))
 		for _, form := range []string{"tree", "raw", "hex"} {

@@ -38,6 +38,8 @@ func (a *Admin) pageRoutes() []route {
 		{get, "/dead/{group}/cancel", access.Resend, a.deadForm(actCancel)},
 		{post, "/dead/{group}/cancel", access.Resend, a.deadAct(actCancel)},
 		{get, "/rejections", access.Read, a.rejections},
+		{get, "/rejections/recheck", access.Resend, a.recheckForm},
+		{post, "/rejections/recheck", access.Resend, a.recheck},
 		{get, "/rejections/{id}", access.Read, a.rejection},
 		{get, "/sources", access.Read, a.sources},
 		{get, "/sources/{name}", access.Read, a.source},

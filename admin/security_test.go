@@ -19,7 +19,7 @@ import (
 // elements that the templates use; data can bring no other one in.
 var ownElements = strings.Fields(`html head meta title link script body a header div svg rect path use nav ul ol li span form input button
 	details summary main footer p h1 h2 h3 h4 strong small code pre mark section article dl dt dd table caption thead tbody tr th td time label
-	select option datalist fieldset legend kbd wbr meter`)
+	select option datalist textarea fieldset legend kbd wbr meter`)
 
 func walk(n *html.Node, f func(*html.Node)) {
 	f(n)

@@ -28,6 +28,7 @@ type world struct {
 	tokens   *access.Tokens
 	now      func() time.Time
 	released []int64
+	rechecks []RecheckRequest
 	id       map[string]int64 // deliveries by the name that the seed gave them
 
 	mu    sync.Mutex
@@ -58,6 +59,7 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	w.tokens = access.NewTokens(access.TokensOptions{Accounts: db, AdminToken: adminToken, Now: now})
 	w.admin, err = New(Options{Archive: db, Operator: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
 		Sessions: access.NewSessionStore(db, now), Files: os.DirFS("."), Sources: worldSources, Destinations: worldDestinations,
+		Recheck: w.recheck,
 		Release: w.release, NewKey: func(s, e, d string) string { return s + ":" + e + ":" + d }, Wake: w.wake, Health: db.Health,
 		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
@@ -117,6 +119,29 @@ func (w *world) wake(d []string) {
 func (w *world) link(ctx context.Context) (string, time.Time, error) {
 	t, until, err := w.users.NewSetupLink(ctx)
 	return "http://127.0.0.1:8081/setup?t=" + t, until, err
+}
+
+// recheck is that of an installation where two of five refused requests were signed with
+// case-SECRET-G, and one more would pass when it may be older.
+func (w *world) recheck(_ context.Context, r RecheckRequest) (Rechecked, error) {
+	w.rechecks = append(w.rechecks, r)
+	out := Rechecked{Checked: 5}
+	switch {
+	case r.Source == "nowhere":
+		return Rechecked{}, store.ErrNotFound
+	case strings.Contains(r.Secret, "*"):
+		return Rechecked{}, fmt.Errorf("%w: secrets[0]: is not base64", ErrSecret)
+	case r.Secret == "case-SECRET-G":
+		out.WouldVerify = 2
+		if r.Tolerance > 0 {
+			out.WouldVerify++
+		}
+	}
+	if r.Deliver {
+		out.Delivered = max(out.WouldVerify-1, 0)
+		out.Duplicates = out.WouldVerify - out.Delivered
+	}
+	return out, nil
 }
 
 func (w *world) release(_ context.Context, _ string, ids []int64, _ bool, _ store.Actor) (int, int, error) {
@@ -410,10 +435,10 @@ func (w *world) seedRejections(ctx context.Context, at func(float64) time.Time) 
 	}
 	list := []store.Rejection{
 		{Source: "stripe", Reason: "signature_mismatch", Remote: "3.18.12.63", Signed: true, Header: h("Stripe-Signature", "t=1,v1=case-SECRET-G"), Body: []byte(invoice)},
-		{Source: "stripe", Reason: "timestamp_expired", Detail: "skew=840s", Remote: "3.130.192.231", Signed: true, Header: h("Stripe-Signature", "t=1"), Body: []byte(invoice)},
-		{Source: "stripe", Reason: "missing_header", Detail: "header:Stripe-Signature", Remote: "203.0.113.77", Header: h()},
+		{Source: "stripe", Reason: "timestamp_expired", Detail: "at=sig:t;cause=too_old;skew=840s;allowed=300s;agree=3", Remote: "3.130.192.231", Signed: true, Header: h("Stripe-Signature", "t=1"), Body: []byte(invoice)},
+		{Source: "stripe", Reason: "missing_header", Detail: "at=header:Stripe-Signature;cause=header_missing;missing=header:Stripe-Signature", Remote: "203.0.113.77", Header: h()},
 		{Source: "github", Reason: "too_large", Remote: "140.82.115.6", Size: 6396313, Header: h("X-Hub-Signature-256", "sha256=case-SECRET-G")},
-		{Source: "bot", Reason: "token_mismatch", Remote: "198.51.100.9", Header: h("X-Telegram-Bot-Api-Secret-Token", "case-SECRET-A-wrong"), Body: []byte(`{"update_id":2}`)},
+		{Source: "bot", Reason: "token_mismatch", Detail: "at=header:X-Telegram-Bot-Api-Secret-Token;cause=secret_text;how=newline", Remote: "198.51.100.9", Header: h("X-Telegram-Bot-Api-Secret-Token", "case-SECRET-A-wrong"), Body: []byte(`{"update_id":2}`)},
 		{Source: "q", Reason: "<b>odd</b>", Remote: "198.51.100.9", Target: "/in/q?token=case-SECRET-B", Header: h(), Body: []byte(`{`)},
 	}
 	slices.Reverse(list) // the oldest is refused first

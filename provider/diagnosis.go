@@ -34,8 +34,8 @@ type Diagnosis struct {
 	Shown     string        // other_provider: "verified", or only "headers"
 	Missing   string        // header_missing: "header:Stripe-Signature"
 	Present   []string      // header_missing: headers of this provider that are there
-	Skew      time.Duration // too_old, too_new: how far its time lies behind ours
-	Allowed   time.Duration // too_old, too_new: how far it may
+	Skew      time.Duration // how far its signed time lies behind ours, where that is wrong: too_old, too_new, or besides another cause
+	Allowed   time.Duration // how far it may
 	URL       string        // other_url: the one that fits, without its query
 }
 
@@ -87,13 +87,17 @@ func FormatDetail(pairs ...string) string {
 	return b.String()
 }
 
-// ParseDetail reads FormatDetail's form. What is not of it is passed over.
+// ParseDetail reads FormatDetail's form. A part without a name is "at": so places were
+// written once.
 func ParseDetail(s string) map[string]string {
 	out := map[string]string{}
 	for part := range strings.SplitSeq(s, ";") {
 		name, value, ok := strings.Cut(part, "=")
-		if ok && name != "" {
+		switch {
+		case ok && name != "":
 			out[name] = unescape(value)
+		case !ok && part != "":
+			out["at"] = part
 		}
 	}
 	return out

@@ -49,6 +49,7 @@ func (c *Checker) Diagnose(r *Request, at time.Time, o Others) Diagnosis {
 	}
 	for _, look := range []func(*Refusal) Diagnosis{d.secretText, d.otherSecret, d.otherURL, d.bodyChanged, d.otherProvider, d.headers} {
 		if found := look(refusal); found.Cause != "" {
+			found.Skew, found.Allowed = d.late.Skew, d.late.Allowed
 			return found
 		}
 	}
@@ -62,6 +63,7 @@ type doctor struct {
 	others Others
 	tried  int
 	hashed int64
+	late   Refusal // what is wrong with the time of the request that passed
 }
 
 // refusal is that of the request as it is; nil: there is none to be explained.
@@ -96,10 +98,16 @@ func (d *doctor) passes(c *Checker, r *Request) bool {
 	in := c.open(r, d.at)
 	defer in.close()
 	v := auth.verify(in)
-	if v.unproven {
+	switch {
+	case v.unproven:
 		return false
+	case v.refusal == nil:
+		return true
+	case v.refusal.Reason == TimestampExpired || v.refusal.Reason == TimestampFuture:
+		d.late = *v.refusal
+		return true
 	}
-	return v.refusal == nil || v.refusal.Reason == TimestampExpired || v.refusal.Reason == TimestampFuture
+	return false
 }
 
 // computes is the part of a check that passes by a computation over the request: neither

@@ -311,6 +311,20 @@ func TestTheDoctorTellsTestFromLive(t *testing.T) {
 	}
 }
 
+func TestTheDoctorSaysThatTheTimeIsWrongToo(t *testing.T) {
+	t.Parallel()
+	right := checker(t, "stripe", Settings{Secrets: []string{"whsec_right"}})
+	wrong := checker(t, "stripe", Settings{Secrets: []string{"whsec_wrong"}})
+	r := post([]byte(`{"id":"evt_1"}`))
+	if err := right.Sign(r, 1, examined.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	got := wrong.Diagnose(r, examined, Others{Sources: []Neighbour{{"shop", right}}}).String()
+	if got != "cause=other_secret;source=shop;skew=3600s;allowed=300s" {
+		t.Error(got)
+	}
+}
+
 func TestTheDoctorSaysWhatAProxyLeft(t *testing.T) {
 	t.Parallel()
 	cat := folder(t)
@@ -380,7 +394,7 @@ func TestDiagnosesReadBack(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	got := ParseDetail("header:X;skew=840s;" + text)
-	if got["cause"] != "other_url" || got["url"] != d.URL || got["how"] != d.How || got["skew"] != "840s" || len(got) != 4 {
+	if got["cause"] != "other_url" || got["url"] != d.URL || got["how"] != d.How || got["skew"] != "840s" || got["at"] != "header:X" || len(got) != 5 {
 		t.Errorf("%v", got)
 	}
 	if (Diagnosis{}).String() != "" || (Diagnosis{Cause: CannotTell}).Shows() {
