@@ -28,6 +28,8 @@ type Options struct {
 	Health  func() store.Health
 	// ClockSet is false while the wall clock cannot be right. nil does not look.
 	ClockSet func() bool
+	// Disk is the room on the volume of the data folder, in bytes. nil does not look.
+	Disk func() (free, total int64)
 	// BackupLate tells since when a planned backup is overdue. nil does not look.
 	BackupLate func(ctx context.Context) (since time.Time, ok bool)
 	// Destinations are the configured ones; jobs that wait for another name are

@@ -16,6 +16,7 @@ const (
 	Dead       = "dead"       // by destination: dead letters wait for a person
 	Quarantine = "quarantine" // deliveries without identity wait for a person
 	Storage    = "storage"    // nothing can be written: the edge answers 503
+	Disk       = "disk"       // by percent: the volume is filled to it
 	Clock      = "clock"      // the wall clock lies before what is stored already
 	Backup     = "backup"     // a planned backup was not made
 	Removed    = "removed"    // by destination: jobs wait for a name that is not configured
@@ -82,6 +83,7 @@ func (a *Alerter) round(ctx context.Context) {
 			}
 		}
 	}
+	a.calmDisk(found, now)
 	a.write(ctx)
 	for _, k := range a.order() {
 		a.tell(ctx, a.matters[k], now)
@@ -99,6 +101,11 @@ func (a *Alerter) look(ctx context.Context) (found map[key]finding, looked map[s
 	found, looked = map[key]finding{}, map[string]bool{Storage: true}
 	if !a.opt.Health().Writable {
 		found[key{Storage, ""}] = finding{count: 1}
+	}
+	if looked[Disk] = a.opt.Disk != nil; looked[Disk] {
+		for _, subject := range filled(a.opt.Disk()) {
+			found[key{Disk, subject}] = finding{count: 1}
+		}
 	}
 	if looked[Clock] = a.opt.ClockSet != nil; looked[Clock] && !a.opt.ClockSet() {
 		found[key{Clock, ""}] = finding{count: 1}
