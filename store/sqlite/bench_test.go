@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func benchBytes() (body, header []byte) {
 // many runs f(n) from conns goroutines until b.N calls were made, and reports events a
 // commit.
 func many(b *testing.B, db *DB, conns int, f func(n int64)) {
-	before := db.Health()
+	before, used := db.Health(), cpu(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var next atomic.Int64
@@ -43,10 +44,20 @@ func many(b *testing.B, db *DB, conns int, f func(n int64)) {
 	}
 	wg.Wait()
 	b.StopTimer()
+	b.ReportMetric(float64((cpu(b)-used).Microseconds())/float64(b.N), "cpu-µs/op")
 	h := db.Health()
 	if commits := h.Commits - before.Commits; commits > 0 {
 		b.ReportMetric(float64(b.N)/float64(commits), "events/commit")
 	}
+}
+
+// cpu is what the process has used: a busy machine moves it less than the clock.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkAccept(b *testing.B) {
