@@ -38,6 +38,8 @@ var (
 	ErrPayloadGone = errors.New("store: payload is gone")
 	// ErrState reports that the record is in a state that does not allow the act.
 	ErrState = errors.New("store: not possible in this state")
+	// ErrCardChanged reports that the request changed since the card was shown.
+	ErrCardChanged = errors.New("store: the request changed since it was shown")
 	// ErrNewerSchema reports a data file written by a newer acuse.
 	ErrNewerSchema = errors.New("store: data was written by a newer version")
 	// ErrLocked reports that another process works on the data folder.
