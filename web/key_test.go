@@ -3,6 +3,8 @@ package web
 import (
 	"strings"
 	"testing"
+
+	"acuse/store"
 )
 
 func TestP3KeyIsWrittenDown(t *testing.T) {
@@ -33,7 +35,7 @@ func FuzzKeyTellsTriplesApart(f *testing.F) {
 		if same := s1 == s2 && e1 == e2 && d1 == d2; (a == b) != same {
 			t.Fatalf("%q and %q", a, b)
 		}
-		if len(a) > maxKey {
+		if len(a) > store.MaxKey {
 			t.Fatalf("%d characters", len(a))
 		}
 	})
