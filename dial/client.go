@@ -28,6 +28,9 @@ type ClientOptions struct {
 	HeaderTimeout time.Duration
 	// IdlePerHost connections are kept open between requests; default 32. Give it at least the concurrency of the destinations.
 	IdlePerHost int
+	// Fresh makes every request over a connection of its own, so that one which the
+	// other side closed meanwhile is never written to.
+	Fresh bool
 }
 
 // idleTimeout closes kept connections before the app does. The shortest limit in
@@ -66,7 +69,7 @@ func Client(o ClientOptions) *http.Client {
 	fresh := kept.Clone()
 	fresh.DisableKeepAlives = true
 	return &http.Client{
-		Transport:     &once{dialer: o.Dialer, kept: kept, fresh: fresh},
+		Transport:     &once{dialer: o.Dialer, kept: kept, fresh: fresh, always: o.Fresh},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -79,6 +82,7 @@ func Client(o ClientOptions) *http.Client {
 type once struct {
 	dialer      *Dialer
 	kept, fresh *http.Transport
+	always      bool // fresh ones
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -95,6 +99,9 @@ func (o *once) RoundTrip(r *http.Request) (*http.Response, error) {
 		return o.fresh.RoundTrip(&c)
 	}
 	c.Body = opaque{r.Body}
+	if o.always {
+		return o.fresh.RoundTrip(&c)
+	}
 	return o.kept.RoundTrip(&c)
 }
 

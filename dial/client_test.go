@@ -59,16 +59,18 @@ func TestOneCallIsOneRequest(t *testing.T) {
 		// A request without a body goes over a connection of its own, so the server
 		// answers it.
 		answered bool
+		fresh    bool
 	}{
-		{"a POST with a body and an idempotency key, cut on a kept connection", "POST", "body", false},
-		{"an empty POST with an idempotency key", "POST", "", true},
-		{"a GET", "GET", "", true},
-		{"a PUT with a body", "PUT", "x", false},
+		{"a POST with a body and an idempotency key, cut on a kept connection", "POST", "body", false, false},
+		{"an empty POST with an idempotency key", "POST", "", true, false},
+		{"a GET", "GET", "", true, false},
+		{"a PUT with a body", "PUT", "x", false, false},
+		{"a PUT of a client that keeps no connection", "PUT", "x", true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			addr, requests := cutter(t)
-			client := Client(ClientOptions{})
+			client := Client(ClientOptions{Fresh: c.fresh})
 			send := func(method, body string) (*http.Response, error) {
 				r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+"/", bytes.NewReader([]byte(body)))
 				if err != nil {

@@ -3,7 +3,6 @@ package forward
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"acuse/dial"
 	"acuse/store"
 )
 
@@ -25,8 +25,8 @@ const (
 // exchange sends m and reads the answer. Only 2xx is success, whatever the body
 // says; but an answer that the app broke off is none.
 func (h *HTTP) exchange(ctx context.Context, m message) store.Result {
-	var t timeline
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, t.trace()), m.method, m.url.String(), http.NoBody)
+	var t dial.Trace
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, t.Client()), m.method, m.url.String(), http.NoBody)
 	if err != nil {
 		return store.Result{Outcome: store.Failed, Class: "compose", Error: "the request cannot be made: bad method or URL"}
 	}
@@ -41,8 +41,8 @@ func (h *HTTP) exchange(ctx context.Context, m message) store.Result {
 	}
 	resp, err := h.opt.Client.Do(req)
 	if err != nil {
-		res := failure(ctx, err, t.reached())
-		t.fill(&res)
+		res := failure(ctx, err, t.Reached())
+		fill(&res, &t)
 		return res
 	}
 	defer resp.Body.Close()
@@ -51,11 +51,11 @@ func (h *HTTP) exchange(ctx context.Context, m message) store.Result {
 	res.Body = body
 	res.Header = store.EncodeHeader(resp.Header)
 	if cut != nil && ctx.Err() == nil && res.Outcome == store.Succeeded {
-		broken := failure(ctx, cut, t.reached())
+		broken := failure(ctx, cut, t.Reached())
 		res.Outcome, res.Class, res.Maybe = store.Failed, broken.Class, true
 		res.Error = fmt.Sprintf("answered %d, but the answer broke off: maybe delivered", resp.StatusCode)
 	}
-	t.fill(&res)
+	fill(&res, &t)
 	return res
 }
 
@@ -98,67 +98,15 @@ func readAnswer(r io.ReadCloser) (body []byte, cut error) {
 	return body, err
 }
 
-// timeline collects the phases of one exchange. The transport may call its hooks
-// from goroutines that outlive the exchange.
-type timeline struct {
-	mu                     sync.Mutex
-	connectStart, tlsStart time.Time
-	wrote                  time.Time
-	connect, tls, first    time.Duration
-	phase                  phase
-}
-
-// phase is how far an exchange came.
-type phase struct {
-	resolving bool // a name is being looked up
-	connected bool
-	tlsFailed bool
-	sent      bool // the header is on its way: the app may have acted
-}
-
-func (t *timeline) trace() *httptrace.ClientTrace {
-	locked := func(f func()) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		f()
+// failure says why no whole answer came. Every class can be tried again.
+func failure(ctx context.Context, err error, p dial.Phase) store.Result {
+	res := store.Result{Outcome: store.Failed, Maybe: p.Sent}
+	res.Class, res.Error = dial.Failure(ctx, err, p)
+	if p.Sent {
+		res.Error += " after the request was sent: maybe delivered"
 	}
-	return &httptrace.ClientTrace{
-		GetConn:  func(string) { locked(func() { t.connectStart = time.Now() }) },
-		DNSStart: func(httptrace.DNSStartInfo) { locked(func() { t.phase.resolving = true }) },
-		DNSDone:  func(httptrace.DNSDoneInfo) { locked(func() { t.phase.resolving = false }) },
-		ConnectDone: func(_, _ string, err error) {
-			locked(func() {
-				if err == nil && !t.phase.connected {
-					t.phase.connected, t.connect = true, time.Since(t.connectStart)
-				}
-			})
-		},
-		GotConn:           func(i httptrace.GotConnInfo) { locked(func() { t.phase.connected = true }) },
-		TLSHandshakeStart: func() { locked(func() { t.tlsStart = time.Now() }) },
-		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
-			locked(func() { t.tls, t.phase.tlsFailed = time.Since(t.tlsStart), err != nil })
-		},
-		WroteHeaders: func() { locked(func() { t.phase.sent = true }) },
-		WroteRequest: func(httptrace.WroteRequestInfo) { locked(func() { t.wrote = time.Now() }) },
-		GotFirstResponseByte: func() {
-			locked(func() {
-				if !t.wrote.IsZero() {
-					t.first = time.Since(t.wrote)
-				}
-			})
-		},
-	}
+	return res
 }
 
 // fill writes the measured phases into res.
-func (t *timeline) fill(res *store.Result) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	res.Connect, res.TLS, res.FirstByte = t.connect, t.tls, t.first
-}
-
-func (t *timeline) reached() phase {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.phase
-}
+func fill(res *store.Result, t *dial.Trace) { res.Connect, res.TLS, res.FirstByte = t.Times() }

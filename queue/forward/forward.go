@@ -110,7 +110,7 @@ func (h *HTTP) Send(ctx context.Context, l store.Lease) store.Result {
 	if err != nil {
 		return store.Result{Outcome: store.Failed, Class: "compose", Error: err.Error(), Duration: time.Since(start)}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, h.opt.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, h.opt.Timeout, dial.ErrTimeout)
 	defer cancel()
 	res := h.exchange(ctx, m)
 	res.Duration = time.Since(start)

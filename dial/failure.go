@@ -1,4 +1,4 @@
-package forward
+package dial
 
 import (
 	"context"
@@ -9,44 +9,31 @@ import (
 	"net"
 	"strings"
 	"syscall"
-
-	"acuse/dial"
-	"acuse/store"
 )
 
-// errTimeout is the cause of an attempt that took its whole time.
-var errTimeout = errors.New("timeout")
+// ErrTimeout is the cause of a context that bounds a whole request.
+var ErrTimeout = errors.New("timeout")
 
-// failure says why no whole answer came. Every class can be tried again. The text
-// is made here and not taken from the error, which may quote URL and answer.
-func failure(ctx context.Context, err error, p phase) store.Result {
-	res := store.Result{Outcome: store.Failed, Maybe: p.sent}
-	res.Class, res.Error = name(ctx, err, p)
-	if p.sent {
-		res.Error += " after the request was sent: maybe delivered"
-	}
-	return res
-}
-
-// name gives the class and the text of a transport error.
-func name(ctx context.Context, err error, p phase) (class, text string) {
+// Failure gives the class and the text of a transport error: why no whole answer came. The
+// text is made here and not taken from the error, which may quote URL and answer.
+func Failure(ctx context.Context, err error, p Phase) (class, text string) {
 	var dns *net.DNSError
 	var netErr net.Error
-	timeout := errors.Is(context.Cause(ctx), errTimeout) || errors.As(err, &netErr) && netErr.Timeout()
+	timeout := errors.Is(context.Cause(ctx), ErrTimeout) || errors.As(err, &netErr) && netErr.Timeout()
 	switch {
-	case errors.Is(err, dial.ErrForbidden):
+	case errors.Is(err, ErrForbidden):
 		return "forbidden_address", "the address is not one that acuse connects to"
 	case errors.As(err, &dns):
 		return dnsName(dns)
-	case timeout && p.resolving:
+	case timeout && p.Resolving:
 		return "dns_timeout", "DNS: no answer in time"
-	case timeout && !p.connected:
+	case timeout && !p.Connected:
 		return "timeout", "timeout while connecting"
 	case timeout:
 		return "timeout", "timeout"
 	case ctx.Err() != nil:
 		return "cancelled", "stopped by acuse"
-	case p.tlsFailed || isTLS(err):
+	case p.TLSFailed || isTLS(err):
 		return "tls", "TLS: " + tlsText(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused", "connection refused"
