@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -15,7 +16,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"acuse/scripts/tools/load"
 )
@@ -27,18 +27,20 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	passed, failed, err := run(*keep, flag.Args())
+	ctx, stop := load.UntilSignal()
+	defer stop()
+	passed, failed, err := run(ctx, *keep, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d passed, %d failed\n", passed, failed)
-	if failed > 0 || passed == 0 {
+	_, err = fmt.Printf("%d passed, %d failed\n", passed, failed)
+	if failed > 0 || passed == 0 || err != nil {
 		os.Exit(1)
 	}
 }
 
-func run(keep bool, names []string) (passed, failed int, err error) {
+func run(ctx context.Context, keep bool, names []string) (passed, failed int, err error) {
 	dir, err := os.MkdirTemp("", "acuse-peers-")
 	if err != nil {
 		return 0, 0, err
@@ -48,7 +50,7 @@ func run(keep bool, names []string) (passed, failed int, err error) {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	node := exec.Command("node", append([]string{"peers.mjs"}, names...)...)
+	node := exec.CommandContext(ctx, "node", append([]string{"peers.mjs"}, names...)...)
 	node.Dir, node.Stderr = "provider/peers", os.Stderr
 	in, err := node.StdinPipe()
 	if err != nil {
@@ -71,8 +73,13 @@ func run(keep bool, names []string) (passed, failed int, err error) {
 	if _, err := io.WriteString(in, "http://"+a.Public+"\n"); err != nil {
 		return 0, 0, err
 	}
-	passed, failed, err = results(lines)
-	return passed, failed, errors.Join(err, node.Wait())
+	if passed, failed, err = results(lines); err != nil {
+		return passed, failed, err
+	}
+	if err := node.Wait(); err != nil {
+		return passed, failed, errors.Join(context.Cause(ctx), err)
+	}
+	return passed, failed, nil
 }
 
 // start starts acuse with the sources that the peers ask for. Each delivers to a path
@@ -109,9 +116,13 @@ func start(dir string, lines *bufio.Scanner) (*load.Acuse, error) {
 }
 
 func results(lines *bufio.Scanner) (passed, failed int, err error) {
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	defer out.Flush()
-	fmt.Fprintln(out, "provider\tlibrary\tsigned by\tretry\tresult")
+	line := func(a ...any) error {
+		_, err := fmt.Printf("%-20s  %-38s  %-16s  %-28s  %s\n", a...)
+		return err // nobody reads on
+	}
+	if err := line("provider", "library", "signed by", "retry", "result"); err != nil {
+		return 0, 0, err
+	}
 	for lines.Scan() {
 		var r struct{ Name, Library, Signs, Fresh, Error string }
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
@@ -124,7 +135,9 @@ func results(lines *bufio.Scanner) (passed, failed int, err error) {
 		} else {
 			passed++
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Library, r.Signs, r.Fresh, result)
+		if err := line(r.Name, r.Library, r.Signs, r.Fresh, result); err != nil {
+			return passed, failed, err
+		}
 	}
 	return passed, failed, lines.Err()
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"acuse/provider"
@@ -28,18 +28,20 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	passed, failed, err := run(*first, *keep)
+	ctx, stop := load.UntilSignal()
+	defer stop()
+	passed, failed, err := run(ctx, *first, *keep)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testall:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d passed, %d failed\n", passed, failed)
-	if failed > 0 || passed == 0 {
+	_, err = fmt.Printf("%d passed, %d failed\n", passed, failed)
+	if failed > 0 || passed == 0 || err != nil {
 		os.Exit(1)
 	}
 }
 
-func run(first, keep bool) (passed, failed int, err error) {
+func run(ctx context.Context, first, keep bool) (passed, failed int, err error) {
 	cat, err := provider.Embedded()
 	if err != nil {
 		return 0, 0, err
@@ -69,8 +71,6 @@ func run(first, keep bool) (passed, failed int, err error) {
 		return 0, 0, err
 	}
 	defer a.Kill()
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	defer out.Flush()
 	for _, name := range cat.Names() {
 		p, _ := cat.Get(name)
 		types := p.Types()
@@ -82,27 +82,32 @@ func run(first, keep bool) (passed, failed int, err error) {
 		}
 		for _, typ := range types {
 			begin := time.Now()
-			n, err := test(a, name, typ)
+			n, err := test(ctx, a, name, typ)
 			result, count := fmt.Sprintf("delivered, %d ms", time.Since(begin).Milliseconds()), fmt.Sprint(n)
+			if ctx.Err() != nil {
+				return passed, failed, context.Cause(ctx)
+			}
 			if err != nil {
 				failed++
 				result, count = "FAILED: "+err.Error(), "-"
 			} else {
 				passed++
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", name, typ, count, result)
+			if _, err := fmt.Printf("%-22s  %-40s  %2s  %s\n", name, typ, count, result); err != nil {
+				return passed, failed, err // nobody reads on
+			}
 		}
 	}
 	return passed, failed, nil
 }
 
 // test runs "acuse test" and counts the events that it saw delivered.
-func test(a *load.Acuse, source, typ string) (events int, err error) {
+func test(ctx context.Context, a *load.Acuse, source, typ string) (events int, err error) {
 	args := []string{"test", source, "--json", "--config", a.Config()}
 	if typ != "" {
 		args = append(args, "--type", typ)
 	}
-	cmd := exec.Command(a.Bin, args...)
+	cmd := exec.CommandContext(ctx, a.Bin, args...)
 	cmd.Dir = a.Dir
 	cmd.Env = append(os.Environ(), "ACUSE_LANG=en")
 	var out, diag bytes.Buffer
