@@ -113,34 +113,41 @@ func (b *batchItems) walk(rule *batchRule, doc string, base int, steps []string)
 // cannot be made anew around one of them, as one event whose id is the digest of all ids.
 func (c *Checker) items(in *input, res Result, b batchItems) (Result, *Refusal) {
 	in.full = true
+	split := c.splits && !c.packed(in)
 	test := c.isTest(in)
 	shift := len(in.text) - len(in.json()) // a byte-order mark
 	seen := map[string]int{}
-	events := make([]Event, 0, len(b.items))
+	all := joinedIDs{text: in.ids[:0]}
+	if split {
+		res.Events = make([]Event, 0, len(b.items))
+	}
 	for i, it := range b.items {
 		in.item = it.raw
 		rule := it.rule
-		e := Event{Part: i, Test: test, Bytes: []byte(nil)}
-		if c.splits && shift+it.at+len(it.raw) <= len(in.r.Body) {
-			e.Bytes = in.r.Body[shift+it.at : shift+it.at+len(it.raw)]
-		}
+		e := Event{Part: i, Test: test}
 		e.ID, e.BodyHash = rule.ids.value(in)
 		if e.ID == "" && rule.ids.own {
-			in.item = ""
+			in.item, res.Events = "", nil
 			return c.doubtful(in, res, fmt.Sprintf("the source's id rule finds no value in item %d", i+1))
 		}
 		if e.ID == "" {
 			e.ID, e.BodyHash = itemDigest(it.raw, seen), true
 		}
+		if !split {
+			all.add(e)
+			continue
+		}
+		e.Bytes = in.r.Body[shift+it.at : shift+it.at+len(it.raw)]
 		e.Type, e.Resource = c.label(rule.types, in), c.label(rule.resources, in)
 		c.version(&e, rule.versions, in)
-		events = append(events, e)
+		res.Events = append(res.Events, e)
 	}
-	in.item = ""
-	if !c.splits || c.packed(in) {
-		events = []Event{c.together(in, events)}
+	in.item, in.ids = "", all.text
+	if !split {
+		e := c.whole(in)
+		e.ID, e.NoID, e.BodyHash = all.id(), false, all.bodies
+		res.Events = []Event{e}
 	}
-	res.Events = events
 	return res, nil
 }
 
@@ -159,18 +166,20 @@ func itemDigest(raw string, seen map[string]int) string {
 	return id
 }
 
-// together makes one event of a batch.
-func (c *Checker) together(in *input, events []Event) Event {
-	e := c.whole(in)
-	h := sha256.New()
-	e.BodyHash = false
-	for _, one := range events {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(one.ID))))
-		h.Write([]byte(one.ID))
-		e.BodyHash = e.BodyHash || one.BodyHash
-	}
-	e.ID, e.NoID = "batch:"+hex.EncodeToString(h.Sum(nil)), false
-	return e
+// joinedIDs is the id of the one event that a batch is, made of those of its items.
+type joinedIDs struct {
+	text   []byte
+	bodies bool // an item's id is a digest of its bytes
+}
+
+func (d *joinedIDs) add(e Event) {
+	d.text = append(binary.BigEndian.AppendUint64(d.text, uint64(len(e.ID))), e.ID...)
+	d.bodies = d.bodies || e.BodyHash
+}
+
+func (d *joinedIDs) id() string {
+	sum := sha256.Sum256(d.text)
+	return string(hex.AppendEncode([]byte("batch:"), sum[:]))
 }
 
 // verifyEach checks every item of a batch whose items are signed one by one: each is

@@ -28,14 +28,12 @@ var hashes = map[string]func() hash.Hash{
 
 // plainFilters take no argument.
 var plainFilters = map[string]filter{
-	"lower": func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, strings.ToLower(string(v))...), true },
-	"upper": func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, strings.ToUpper(string(v))...), true },
-	"trim": func(_ *input, dst, v []byte) ([]byte, bool) {
-		return append(dst, strings.TrimSpace(string(v))...), true
-	},
+	"lower":     func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, strings.ToLower(view(v))...), true },
+	"upper":     func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, strings.ToUpper(view(v))...), true },
+	"trim":      func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, strings.TrimSpace(view(v))...), true },
 	"base64":    func(_ *input, dst, v []byte) ([]byte, bool) { return base64.StdEncoding.AppendEncode(dst, v), true },
 	"hex":       func(_ *input, dst, v []byte) ([]byte, bool) { return hex.AppendEncode(dst, v), true },
-	"urlencode": func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, url.QueryEscape(string(v))...), true },
+	"urlencode": func(_ *input, dst, v []byte) ([]byte, bool) { return append(dst, url.QueryEscape(view(v))...), true },
 	"urldecode": func(_ *input, dst, v []byte) ([]byte, bool) { // a plus sign stays a plus
 		s, err := url.PathUnescape(string(v))
 		return append(dst, s...), err == nil
@@ -67,7 +65,7 @@ func parseFilter(text string) (filter, error) {
 		return func(_ *input, dst, _ []byte) ([]byte, bool) { return append(dst, arg...), true }, nil
 	case "begins": // absent unless it does
 		return func(_ *input, dst, v []byte) ([]byte, bool) {
-			return append(dst, v...), strings.HasPrefix(string(v), arg)
+			return append(dst, v...), strings.HasPrefix(view(v), arg)
 		}, nil
 	case "jsonpath":
 		return jsonPathFilter(arg)
@@ -133,10 +131,10 @@ func jsonPathFilter(arg string) (filter, error) {
 	}
 	p := &placeholder{arg: path}
 	return func(_ *input, dst, v []byte) ([]byte, bool) {
-		if !soundJSON(string(v)) {
+		if !soundJSON(view(v)) {
 			return dst, false
 		}
-		return appendJSON(dst, string(v), p)
+		return appendJSON(dst, view(v), p)
 	}, nil
 }
 

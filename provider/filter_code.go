@@ -5,10 +5,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"encoding/hex"
-	"encoding/xml"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -28,23 +26,19 @@ func sortedPairs(in *input, dst, v []byte) ([]byte, bool) {
 	if len(v) == 0 {
 		return dst, true
 	}
-	if !in.isForm() {
+	if !in.isForm() || !in.sorted.parse(view(v)) {
 		return dst, false
 	}
-	form, err := url.ParseQuery(string(v))
-	if err != nil {
-		return dst, false
-	}
-	names := make([]string, 0, len(form))
-	for name := range form {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		values := slices.Clone(form[name])
-		slices.Sort(values)
-		for _, value := range slices.Compact(values) {
-			dst = append(append(dst, name...), value...)
+	list := in.sorted.list
+	slices.SortFunc(list, func(a, b pair) int {
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.value, b.value)
+	})
+	for i, p := range list {
+		if i == 0 || p != list[i-1] {
+			dst = append(append(dst, p.name...), p.value...)
 		}
 	}
 	return dst, true
@@ -95,56 +89,37 @@ func braintreeSign(in *input, dst, v []byte) ([]byte, bool) {
 	return hex.AppendEncode(dst, h.Sum(nil)), true
 }
 
-// xmlTag takes the text of the first element of a name.
-func xmlTag(name string) (filter, error) {
-	if name == "" {
-		return nil, fmt.Errorf("filter xmltag: want xmltag:name")
-	}
-	return func(_ *input, dst, v []byte) ([]byte, bool) {
-		d := xml.NewDecoder(bytes.NewReader(v))
-		for {
-			tok, err := d.Token()
-			if err != nil {
-				return dst, false
-			}
-			if start, ok := tok.(xml.StartElement); ok && start.Name.Local == name {
-				var value string
-				err := d.DecodeElement(&value, &start)
-				return append(dst, value...), err == nil
-			}
-		}
-	}, nil
-}
-
 // contentfulPath is encodeURI(path?encodeURIComponent(query)), so a query is escaped twice.
-func contentfulPath(_ *input, dst, v []byte) ([]byte, bool) {
+func contentfulPath(in *input, dst, v []byte) ([]byte, bool) {
 	const component = "-_.!~*'()"
 	const uri = ";,/?:@&=+$#" + component
-	path, query, has := strings.Cut(string(v), "?")
+	path, query, has := bytes.Cut(v, []byte("?"))
+	dst = escapeBut(dst, path, uri)
 	if has {
-		path += "?" + escapeBut(query, component)
+		dst = append(dst, '?')
+		in.buf = escapeBut(in.buf[:0], query, component)
+		dst = escapeBut(dst, in.buf, uri)
 	}
-	return append(dst, escapeBut(path, uri)...), true
+	return dst, true
 }
 
 // escapeBut percent-encodes all but letters, digits and keep, as JavaScript does.
-func escapeBut(s, keep string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
+func escapeBut(dst, s []byte, keep string) []byte {
+	const digits = "0123456789ABCDEF"
+	for _, c := range s {
 		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(keep, c) >= 0 {
-			b.WriteByte(c)
+			dst = append(dst, c)
 		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
+			dst = append(dst, '%', digits[c>>4], digits[c&15])
 		}
 	}
-	return b.String()
+	return dst
 }
 
 // contentfulHeaders writes the headers that a list names: lower case, sorted,
 // "name:value" trimmed, joined with ";". The list must cover itself and the time.
 func contentfulHeaders(in *input, dst, v []byte) ([]byte, bool) {
-	names := strings.Split(strings.ToLower(string(v)), ",")
+	names := strings.Split(strings.ToLower(view(v)), ",")
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
 	}
@@ -153,7 +128,7 @@ func contentfulHeaders(in *input, dst, v []byte) ([]byte, bool) {
 		return dst, false
 	}
 	for i, name := range names {
-		values := in.r.Header[http.CanonicalHeaderKey(name)]
+		values := valuesOf(in.r.Header, name)
 		if len(values) == 0 {
 			return dst, false
 		}
@@ -163,4 +138,15 @@ func contentfulHeaders(in *input, dst, v []byte) ([]byte, bool) {
 		dst = append(append(append(dst, name...), ':'), strings.TrimSpace(values[0])...)
 	}
 	return dst, true
+}
+
+// valuesOf finds a header by its name in lower case without making the canonical name,
+// which costs memory for each.
+func valuesOf(h http.Header, lower string) []string {
+	for name, values := range h {
+		if len(name) == len(lower) && strings.EqualFold(name, lower) {
+			return values
+		}
+	}
+	return nil
 }

@@ -1,16 +1,10 @@
 package provider
 
 import (
-	"bytes"
 	"hash"
-	"io"
-	"mime"
-	"mime/multipart"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 )
 
 // input is one request as the templates see it. It is pooled: nothing that leaves the
@@ -36,10 +30,13 @@ type input struct {
 	text     string // the decoded body as text: a view of its bytes
 	jsonDoc  string // text, when it is sound JSON
 	jsonDone bool
-	forms    url.Values
+	forms    pairs
 	formDone bool
-	queries  url.Values
+	queries  pairs
 	queryOK  bool
+	sorted   pairs  // of filter sorted_pairs
+	ids      []byte // of a batch that is one event
+	kept     []byte // values that places were read from, until the input is closed
 }
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
@@ -47,25 +44,34 @@ var inputs = sync.Pool{New: func() any { return new(input) }}
 // open prepares an input for a request; close gives it back.
 func (c *Checker) open(r *Request, now time.Time) *input {
 	in := inputs.Get().(*input)
-	*in = input{r: r, now: now, params: c.params, first: c.firstSecret, url: r.URL, body: r.Body, tmp: in.tmp[:0], buf: in.buf[:0]}
+	*in = input{r: r, now: now, params: c.params, first: c.firstSecret, url: r.URL, body: r.Body,
+		tmp: in.tmp, buf: in.buf, ids: in.ids, kept: in.kept, forms: in.forms, queries: in.queries, sorted: in.sorted}
 	in.setText(r.Body)
 	return in
 }
 
 func (in *input) close() {
-	const keep = 64 << 10 // larger buffers are left to the collector
-	tmp, buf := in.tmp, in.buf
-	if cap(tmp) > keep || cap(buf) > keep {
-		tmp, buf = nil, nil
-	}
-	*in = input{tmp: tmp, buf: buf}
+	in.forms.reset()
+	in.queries.reset()
+	in.sorted.reset()
+	*in = input{tmp: reuse(in.tmp), buf: reuse(in.buf), ids: reuse(in.ids), kept: reuse(in.kept), forms: in.forms, queries: in.queries, sorted: in.sorted}
 	inputs.Put(in)
+}
+
+// keepBuffer is the size beyond which a buffer is left to the collector.
+const keepBuffer = 64 << 10
+
+func reuse(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
 }
 
 // setText sets what JSON and form fields are read from. The text is a view of b, not a
 // copy: nobody changes the body while it is judged, and values are copied on their way out.
 func (in *input) setText(b []byte) {
-	in.text, in.jsonDone, in.formDone = unsafe.String(unsafe.SliceData(b), len(b)), false, false
+	in.text, in.jsonDone, in.formDone = view(b), false, false
 }
 
 // json is the body when it is sound JSON and no form; else empty.
@@ -98,68 +104,21 @@ func formType(ct string) string {
 func (in *input) form(name string) (string, bool) {
 	if !in.formDone {
 		in.formDone = true
-		in.forms = parseForm(in.r.Header["Content-Type"], in.text)
+		in.forms.parseForm(in.r.Header["Content-Type"], in.text)
 	}
-	v, ok := in.forms[name]
-	if !ok {
-		return "", false
-	}
-	return v[0], true
+	return in.forms.get(name)
 }
 
 func (in *input) query(name string) (string, bool) {
 	if !in.queryOK {
 		in.queryOK = true
 		if _, q, has := strings.Cut(in.r.Target, "?"); has {
-			in.queries, _ = url.ParseQuery(q) // what can be read counts
+			in.queries.parse(q) // what can be read counts
+		} else {
+			in.queries.reset()
 		}
 	}
-	v, ok := in.queries[name]
-	if !ok {
-		return "", false
-	}
-	return v[0], true
-}
-
-// parseForm reads the fields of an urlencoded or multipart body; files are left out.
-func parseForm(ct []string, text string) url.Values {
-	if len(ct) == 0 {
-		return nil
-	}
-	switch formType(ct[0]) {
-	case "application/x-www-form-urlencoded":
-		v, _ := url.ParseQuery(text) // what can be read counts
-		return v
-	case "multipart/form-data":
-		_, params, err := mime.ParseMediaType(ct[0])
-		if err != nil {
-			return nil
-		}
-		return parseMultipart(multipart.NewReader(strings.NewReader(text), params["boundary"]))
-	}
-	return nil
-}
-
-// maxFields bounds the parts of a multipart body that are looked at.
-const maxFields = 1000
-
-func parseMultipart(r *multipart.Reader) url.Values {
-	out := url.Values{}
-	for range maxFields {
-		p, err := r.NextRawPart()
-		if err != nil {
-			break
-		}
-		if p.FileName() != "" || p.FormName() == "" {
-			continue
-		}
-		var b bytes.Buffer
-		if _, err := io.Copy(&b, p); err != nil { // bounded: the body is
-			break
-		}
-		out.Add(p.FormName(), b.String())
-	}
-	return out
+	return in.queries.get(name)
 }
 
 // feeder gathers small pieces of a message and hands them to the hash.

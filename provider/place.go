@@ -52,11 +52,13 @@ func parsePlaces(path string, list texts) ([]place, error) {
 }
 
 // read gives the text at the place. A header that is present several times counts as
-// one text joined with ",".
+// one text joined with ",". The text is good until the input is closed.
 func (p place) read(in *input) (string, bool) {
 	if p.src != srcHeader || len(p.filters) > 0 {
-		out, ok := p.append(nil, in)
-		return string(out), ok
+		start := len(in.kept)
+		out, ok := p.append(in.kept, in)
+		in.kept = out
+		return view(out[start:]), ok
 	}
 	if p.prefix == "" {
 		return joined(in.r.Header[p.arg])
