@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,14 +40,14 @@ func (s *server) test(ctx context.Context, r admin.TestRequest, emit func(admin.
 	defer cancel()
 	src := s.live.Load().sources[r.Source]
 	if src == nil {
-		return fmt.Errorf("no source %q", r.Source)
+		return says(nil, admin.SaysNoSource, r.Source)
 	}
 	begin := time.Now()
 	req, rehearsal, err := src.sample(r.Type, begin)
 	if err != nil {
 		return err
 	}
-	step(emit, "signed", begin, signedText(src, rehearsal != nil))
+	step(emit, "signed", begin, src.signedBy(rehearsal != nil))
 	to := []string{echo}
 	if r.Deliver {
 		to = src.cfg.DeliverTo
@@ -57,11 +58,11 @@ func (s *server) test(ctx context.Context, r admin.TestRequest, emit func(admin.
 	}
 	s.edge.Announce(announce)
 	begin = time.Now()
-	deliveries, text, err := s.post(ctx, req)
+	deliveries, status, err := s.post(ctx, req)
 	if err != nil {
 		return err
 	}
-	step(emit, "accepted", begin, numbers(deliveries)+", "+text)
+	step(emit, "accepted", begin, admin.Says{Key: admin.SaysAnswered, Args: []any{numbers(deliveries), strconv.Itoa(status)}})
 	for _, d := range deliveries {
 		if err := s.follow(ctx, d, r.Deliver, emit); err != nil {
 			return err
@@ -79,25 +80,33 @@ func numbers(deliveries []int64) string {
 	return strings.Join(out, ", ")
 }
 
-func step(emit func(admin.TestStep), name string, begin time.Time, text string) {
-	emit(admin.TestStep{Step: name, Text: text, Ms: time.Since(begin).Milliseconds(), OK: name != "failed"})
+func step(emit func(admin.TestStep), name string, begin time.Time, text admin.Says) {
+	emit(admin.TestStep{Step: name, Says: text, Ms: time.Since(begin).Milliseconds(), OK: true})
 }
 
-func signedText(src *source, rehearsal bool) string {
-	if rehearsal {
-		return "with a test key of this process, in place of the provider's own"
-	}
+// says is an error that a person is told; the cause, which may be nil, is for the log.
+func says(cause error, key string, args ...any) error {
+	return &admin.TestError{Says: admin.Says{Key: key, Args: args}, Cause: cause}
+}
+
+func (src *source) signedBy(rehearsal bool) admin.Says {
 	n := len(src.cfg.Secrets.Values) + len(src.cfg.MoreSecrets)
-	if n == 0 {
-		return "nothing: the source takes unsigned events"
+	switch {
+	case rehearsal:
+		return admin.Says{Key: admin.SaysTestKey}
+	case n == 0:
+		return admin.Says{Key: admin.SaysUnsigned}
 	}
-	return fmt.Sprintf("with secret 1 of %d", n)
+	return admin.Says{Key: admin.SaysSecret, Args: []any{1, n}}
 }
 
 // sample is a signed test event of the source. Where only the provider could sign it,
 // it is signed for a rehearsal, whose keys nobody has but this process.
 func (src *source) sample(typ string, now time.Time) (req *provider.Request, rehearsal *provider.Checker, err error) {
 	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(now.UnixMicro())))
+	if errors.Is(err, provider.ErrNoSample) {
+		return nil, nil, says(nil, admin.SaysNoSample, typ)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,42 +134,51 @@ func (src *source) sample(typ string, now time.Time) (req *provider.Request, reh
 	res, err := checker.Receive(req, now)
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("the test event would be refused: %w", err)
+		return nil, nil, refusedSample(err)
 	case len(res.Events) == 0 || res.Quarantine != "":
-		return nil, nil, errors.New("this source cannot tell which event a sample is")
+		return nil, nil, says(nil, admin.SaysNoEvent)
 	}
 	return req, rehearsal, nil
 }
 
+// refusedSample is the error of a test event that its own source would refuse.
+func refusedSample(err error) error {
+	var r *provider.Refusal
+	if errors.As(err, &r) {
+		return says(err, admin.SaysRefused, r.Reason)
+	}
+	return fmt.Errorf("judge the test event: %w", err)
+}
+
 // post sends the request to the public listener of this process.
-func (s *server) post(ctx context.Context, r *provider.Request) (deliveries []int64, text string, err error) {
+func (s *server) post(ctx context.Context, r *provider.Request) (deliveries []int64, status int, err error) {
 	url := "http://" + shownAddress(s.publicAddr.String()) + r.Target
 	req, err := http.NewRequestWithContext(ctx, r.Method, url, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, "", err
+		return nil, 0, err
 	}
 	req.Header = r.Header
 	res, err := s.client.Do(req)
 	if err != nil {
-		return nil, "", fmt.Errorf("the public listener does not answer: %w", err)
+		return nil, 0, says(err, admin.SaysNoAnswer)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
 	if err != nil {
-		return nil, "", err
+		return nil, 0, err
 	}
 	var answer struct {
 		Delivery int64 `json:"delivery"`
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, "", fmt.Errorf("answered %s: %s", res.Status, body)
+		return nil, 0, says(fmt.Errorf("%s: %s", res.Status, body), admin.SaysStatus, strconv.Itoa(res.StatusCode))
 	}
 	if json.Unmarshal(body, &answer) == nil && answer.Delivery > 0 {
 		deliveries = []int64{answer.Delivery}
 	} else { // several, or the provider wants an answer of its own: ask the archive
 		deliveries, err = s.made(ctx, r)
 	}
-	return deliveries, fmt.Sprintf("answered %d", res.StatusCode), err
+	return deliveries, res.StatusCode, err
 }
 
 // made finds the deliveries of a request, oldest first.
@@ -177,7 +195,7 @@ func (s *server) made(ctx context.Context, r *provider.Request) (deliveries []in
 		}
 	}
 	if len(deliveries) == 0 {
-		return nil, errors.New("the event is not in the archive")
+		return nil, says(nil, admin.SaysLost)
 	}
 	return deliveries, nil
 }
@@ -200,13 +218,13 @@ func (s *server) follow(ctx context.Context, delivery int64, real bool, emit fun
 			return nil
 		}
 		if real && s.waitsForWorkers(d) {
-			emit(admin.TestStep{Step: "queued", Text: "waits for a worker to lease it", OK: true})
+			emit(admin.TestStep{Step: "queued", Says: admin.Says{Key: admin.SaysWaits}, OK: true})
 			return nil
 		}
 		select {
 		case <-changes:
 		case <-ctx.Done():
-			return fmt.Errorf("delivery #%d is not done after %v; it goes on by itself", delivery, testWait)
+			return says(nil, admin.SaysGoesOn, numbers([]int64{delivery}), int(testWait/time.Second))
 		}
 	}
 }
@@ -226,17 +244,18 @@ func (s *server) tell(d store.Delivery, attempts []store.Attempt, told map[int64
 		}
 		told[a.Job] = a.N
 		kind := a.Owner[strings.LastIndexByte(a.Owner, '/')+1:]
-		emit(admin.TestStep{Step: "leased", Text: "by " + kind, Ms: a.StartedAt.Sub(d.ReceivedAt).Milliseconds(), OK: true})
+		emit(admin.TestStep{Step: "leased", Says: admin.Says{Key: admin.SaysLeased, Args: []any{kind}}, Ms: a.StartedAt.Sub(d.ReceivedAt).Milliseconds(), OK: true})
+		ended := admin.Outcome{Status: a.Status, Class: a.Class}
 		st := admin.TestStep{Ms: a.Duration.Milliseconds(), OK: a.Outcome == store.Succeeded}
 		if st.OK {
-			st.Step, st.Text = "delivered", fmt.Sprintf("to %s, %d", name[a.Job], a.Status)
+			st.Step, st.Says = "delivered", admin.Says{Key: admin.SaysDelivered, Args: []any{name[a.Job], ended}}
 		} else {
-			st.Step, st.Text = "failed", fmt.Sprintf("to %s, attempt %d: %s", name[a.Job], a.N, a.Error)
+			st.Step, st.Says = "failed", admin.Says{Key: admin.SaysFailed, Args: []any{name[a.Job], a.N, ended}}
 		}
 		emit(st)
 	}
 	if done && len(d.Jobs) == 0 {
-		emit(admin.TestStep{Step: "kept", Text: "the source delivers nowhere", OK: true})
+		emit(admin.TestStep{Step: "kept", Says: admin.Says{Key: admin.SaysNowhere}, OK: true})
 	}
 	return done
 }

@@ -318,16 +318,18 @@ func (a *Admin) apiTest(w http.ResponseWriter, r *http.Request) error {
 	_ = out.SetWriteDeadline(time.Now().Add(5 * time.Minute))
 	started := false
 	enc := json.NewEncoder(w)
+	l := a.asked(r)
 	emit := func(s TestStep) {
 		if !started {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			w.WriteHeader(http.StatusOK)
 			started = true
 		}
-		_ = enc.Encode(s) // the caller left: the test goes on by its context
+		_ = enc.Encode(testLine{s.Step, l.says(s.Says), s.Ms, s.OK}) // the caller left: the test goes on by its context
 		_ = out.Flush()
 	}
 	err := a.opt.Test(r.Context(), in, emit)
+	a.noteTest(in.Source, err)
 	switch {
 	case err == nil:
 		if !started {
@@ -335,8 +337,8 @@ func (a *Admin) apiTest(w http.ResponseWriter, r *http.Request) error {
 		}
 		return nil
 	case started:
-		emit(TestStep{Step: "failed", Text: strings.TrimSpace(err.Error())})
+		emit(TestStep{Step: "failed", Says: saysOf(err)})
 		return nil
 	}
-	return apiError{http.StatusConflict, "test", err.Error()}
+	return apiError{http.StatusConflict, "test", l.testError(err)}
 }

@@ -145,7 +145,7 @@ type Rejection struct {
 	Status     int     `json:"status"`
 	Signed     bool    `json:"signed"` // carried a well-formed signature header
 	Size       int     `json:"size"`
-	Diagnosis  string  `json:"diagnosis"` // the reason in words
+	Diagnosis  string  `json:"diagnosis"` // the reason in words, in the language asked for
 	Method     string  `json:"method"`
 	Target     string  `json:"target"`
 	BodyBase64 []byte  `json:"body_base64,omitempty"`
@@ -153,10 +153,10 @@ type Rejection struct {
 	Headers map[string][]string `json:"headers,omitempty"`
 }
 
-func (a *Admin) apiRejectionOf(r *store.Rejection) Rejection {
+func (a *Admin) apiRejectionOf(l *locale, r *store.Rejection) Rejection {
 	s := a.sourceOf(&store.Delivery{DeliveryHead: store.DeliveryHead{Source: r.Source}})
 	return Rejection{ID: r.ID, Source: r.Source, Reason: r.Reason, Detail: orNull(r.Detail), Remote: r.Remote, FirstAt: stamp(r.FirstAt), LastAt: stamp(r.At),
-		Count: r.Count, Status: r.Status, Signed: r.Signed, Size: r.Size, Diagnosis: a.locales["en"].why(r, s), Method: r.Method, Target: maskOf(s).target(r.Target)}
+		Count: r.Count, Status: r.Status, Signed: r.Signed, Size: r.Size, Diagnosis: l.why(r, s), Method: r.Method, Target: maskOf(s).target(r.Target)}
 }
 
 func (a *Admin) apiRejections(w http.ResponseWriter, r *http.Request) error {
@@ -178,7 +178,7 @@ func (a *Admin) apiRejections(w http.ResponseWriter, r *http.Request) error {
 		Next       string      `json:"next"`
 	}{Rejections: []Rejection{}}
 	for i := range list {
-		out.Rejections = append(out.Rejections, a.apiRejectionOf(&list[i]))
+		out.Rejections = append(out.Rejections, a.apiRejectionOf(a.asked(r), &list[i]))
 	}
 	if len(list) == limit {
 		out.Next = cursor(list[limit-1].ID)
@@ -200,7 +200,7 @@ func (a *Admin) apiRejection(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := a.apiRejectionOf(&rej)
+	out := a.apiRejectionOf(a.asked(r), &rej)
 	s := a.sourceOf(&store.Delivery{DeliveryHead: store.DeliveryHead{Source: rej.Source}})
 	out.Headers = maskOf(s).headersOf(h)
 	if grantOf(r).May(access.Body) {

@@ -151,14 +151,6 @@ type TestRequest struct {
 	Deliver bool   `json:"deliver"` // to the real destinations instead of the built-in echo
 }
 
-// TestStep is one step of a test event.
-type TestStep struct {
-	Step string `json:"step"` // signed, accepted, leased, delivered, failed
-	Text string `json:"text"`
-	Ms   int64  `json:"ms"`
-	OK   bool   `json:"ok"`
-}
-
 func (o *Options) fill() {
 	if o.Sources == nil {
 		o.Sources = func() []Source { return nil }

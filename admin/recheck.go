@@ -140,7 +140,7 @@ func (a *Admin) recheck(w http.ResponseWriter, r *http.Request) error {
 	}
 	found, err := a.opt.Recheck(r.Context(), q)
 	if errors.Is(err, ErrSecret) {
-		v.Error = l.T("recheck.secret_wrong", strings.TrimPrefix(err.Error(), ErrSecret.Error()+": "))
+		v.Error = l.T("recheck.secret_wrong")
 		return a.showRecheck(w, r, http.StatusUnprocessableEntity, v)
 	}
 	if err != nil {

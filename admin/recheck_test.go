@@ -126,7 +126,7 @@ func TestRecheckMistakes(t *testing.T) {
 		code int
 		text string
 	}{
-		{url.Values{"source": {"stripe"}, "secret": {"case-SECRET-*"}}, 422, "This cannot be a secret of the source: secrets[0]: is not base64"},
+		{url.Values{"source": {"stripe"}, "secret": {"case-SECRET-*"}}, 422, "This cannot be a secret of the source"},
 		{url.Values{"source": {"stripe"}, "tolerance": {"soon"}}, 422, "Not a duration"},
 		{url.Values{"source": {"nowhere"}}, 404, ""},
 		{url.Values{"look": {"NOTHING"}}, 409, "too long ago"},

@@ -452,7 +452,10 @@ func texts(t *testing.T, page string) string {
 	var b strings.Builder
 	walk(doc, func(n *html.Node) {
 		if n.Type == html.TextNode && n.Parent.Data != "script" && n.Parent.Data != "code" {
-			b.WriteString(strings.TrimSpace(n.Data) + "\n")
+			b.WriteString(strings.TrimSpace(n.Data))
+			if n.NextSibling == nil || n.NextSibling.Data != "wbr" { // the parts of one word stay together
+				b.WriteByte('\n')
+			}
 		}
 		for _, k := range []string{"title", "aria-label", "placeholder"} {
 			if v := attr(n, k); v != "" {

@@ -21,7 +21,34 @@ type sourcePage struct {
 	Types   []option
 	MayTest bool
 	Capture *captureView // nil: nothing to capture
-	Run     *testRun     // the test that the address names
+	Run     *testView    // the test that the address names
+}
+
+// testView is a test event with its steps in words.
+type testView struct {
+	Type   string
+	Steps  []stepView
+	Done   bool
+	Failed string
+}
+
+type stepView struct {
+	Word, Text, Took string
+	OK               bool
+}
+
+func (l *locale) testView(r *testRun) *testView {
+	if r == nil {
+		return nil
+	}
+	v := &testView{Type: r.Type, Done: r.Done}
+	for _, s := range r.Steps {
+		v.Steps = append(v.Steps, stepView{l.known("test.step.", s.Step), visible(l.says(s.Says), false), l.num(s.Ms) + "\u00a0ms", s.OK})
+	}
+	if r.Failed != nil {
+		v.Failed = visible(l.testError(r.Failed), false)
+	}
+	return v
 }
 
 // sourceFact is one line of what is known; Why explains it.
@@ -46,7 +73,7 @@ func (a *Admin) sourcePage(r *http.Request, l *locale) (*sourcePage, error) {
 	}
 	for _, s := range list {
 		if s.Name == r.PathValue("name") {
-			v := &sourcePage{sourceView: s, Run: a.tests.get(s.Name, r.URL.Query().Get("test"))}
+			v := &sourcePage{sourceView: s, Run: l.testView(a.tests.get(s.Name, r.URL.Query().Get("test")))}
 			v.about(l)
 			v.MayTest = a.opt.Test != nil && visitOf(r.Context()).grant.May(access.Admin) && len(v.Types) > 0
 			v.Capture, err = a.captureOf(r, &v.Source)

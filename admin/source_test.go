@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,9 +41,10 @@ func TestATestEventIsSentFromThePageOfItsSource(t *testing.T) {
 	var asked TestRequest
 	w.admin.opt.Test = func(_ context.Context, r TestRequest, emit func(TestStep)) error {
 		asked = r
-		emit(TestStep{"signed", "with <b>secret</b> 1 of 2", 0, true})
-		emit(TestStep{"failed", "to app, attempt 1: 500", 12, false})
-		return errors.New("the <i>echo</i> is gone")
+		emit(TestStep{"signed", Says{SaysSecret, []any{1, 2}}, 0, true})
+		emit(TestStep{"leased", Says{SaysLeased, []any{"<b>http</b>"}}, 0, true})
+		emit(TestStep{"failed", Says{SaysFailed, []any{"app", 1, Outcome{Class: "refused"}}}, 12, false})
+		return &TestError{Says: Says{SaysNoSource, []any{"<i>x</i>"}}}
 	}
 	c := w.owner(t)
 	r := c.post("/sources/stripe", url.Values{"type": {"invoice.paid"}, "deliver": {"1"}})
@@ -57,13 +57,17 @@ func TestATestEventIsSentFromThePageOfItsSource(t *testing.T) {
 	}
 	to, _, _ = strings.Cut(to, "#")
 	body := c.get(to).Body.String()
-	for _, want := range []string{"<strong>signed</strong> with &lt;b&gt;secret&lt;/b&gt; 1 of 2", "<strong>failed</strong> to app, attempt 1: 500", "the &lt;i&gt;echo&lt;/i&gt; is gone",
+	for _, want := range []string{"<strong>signed</strong> with secret 1 of 2", "by &lt;b&gt;http&lt;/b&gt;", "<strong>failed</strong> to app, attempt 1: Connection refused", "There is no source &lt;i&gt;x&lt;/i&gt;.",
 		`<option value="invoice.paid" selected>`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}
 	}
-	if body := c.get(strings.Replace(to, "stripe", "bot", 1)).Body.String(); strings.Contains(body, "attempt 1") {
+	c.cookies["acuse_language"] = &http.Cookie{Name: "acuse_language", Value: "es"}
+	if body := c.get(to).Body.String(); !strings.Contains(body, "<strong>falló</strong> a app, intento 1: Conexión rechazada") || !strings.Contains(body, "No hay fuente") {
+		t.Errorf("in Spanish:\n%s", body)
+	}
+	if body := c.get(strings.Replace(to, "stripe", "bot", 1)).Body.String(); strings.Contains(body, "intento 1") {
 		t.Error("another source shows the test")
 	}
 	if r := c.post("/sources/none", url.Values{}); r.Code != http.StatusNotFound {
@@ -84,7 +88,7 @@ func TestDocsOfAUsersOwnFileLeadOnlyToTheWeb(t *testing.T) {
 func TestATestThatGoesOnIsShownAsFarAsItCame(t *testing.T) {
 	t.Parallel()
 	w := seeded(t, 1)
-	run := &testRun{Source: "stripe", Steps: []TestStep{{"accepted", "#7, answered 200", 4, true}}}
+	run := &testRun{Source: "stripe", Steps: []TestStep{{"accepted", Says{SaysAnswered, []any{"#7", "200"}}, 4, true}}}
 	id := w.admin.tests.add(run)
 	body := w.owner(t).get("/sources/stripe?test=" + id).Body.String()
 	if !strings.Contains(body, "#7, answered 200") || !strings.Contains(body, "Still under way.") {

@@ -25,7 +25,7 @@ type testRun struct {
 	Deliver      bool
 	Steps        []TestStep
 	Done         bool
-	Failed       string // why it could not be sent or followed
+	Failed       error // why it could not be sent or followed
 }
 
 // testRuns holds the latest tests, for the pages that show them.
@@ -95,11 +95,10 @@ func (a *Admin) sourceTest(w http.ResponseWriter, r *http.Request) error {
 		err := a.opt.Test(ctx, TestRequest{Source: name, Type: run.Type, Deliver: run.Deliver}, func(s TestStep) {
 			a.tests.change(run, func(run *testRun) { run.Steps = append(run.Steps, s) })
 		})
+		a.noteTest(name, err)
 		a.tests.change(run, func(run *testRun) {
 			run.Done = true
-			if err != nil {
-				run.Failed = err.Error()
-			}
+			run.Failed = err
 		})
 	}()
 	select {

@@ -150,10 +150,13 @@ func (w *world) release(_ context.Context, _ string, ids []int64, _ bool, _ stor
 }
 
 func testSteps(_ context.Context, r TestRequest, emit func(TestStep)) error {
-	emit(TestStep{"signed", "with secret 1 of 2", 0, true})
-	emit(TestStep{"accepted", "#1, answered 200", 4, true})
-	if r.Type == "no.such" {
-		return fmt.Errorf("no sample of that type")
+	emit(TestStep{"signed", Says{SaysSecret, []any{1, 2}}, 0, true})
+	emit(TestStep{"accepted", Says{SaysAnswered, []any{"#1", "200"}}, 4, true})
+	switch r.Type {
+	case "no.such":
+		return &TestError{Says: Says{SaysNoSample, []any{r.Type}}}
+	case "broken":
+		return errors.New("the disk is gone")
 	}
 	return nil
 }

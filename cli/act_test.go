@@ -113,14 +113,11 @@ copia      ninguna conocida; para hacerla: acuse backup ARCHIVO
 	}
 }
 
-func TestDeadAndRejections(t *testing.T) {
+func TestDead(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.answer("GET /api/v1/dead", 200, `{"groups":[{"id":"g","destination":"app","reason":"exhausted","status":500,"class":"status","jobs":37,"first_at":"2026-11-30T09:10:00.000Z","last_at":"2026-11-30T11:42:00.000Z"}]}`)
 	s.run(t, "dead").want(t, 0, "app  no attempts left  500  37 jobs  first 2026-11-30 09:10:00, last 2026-11-30 11:42:00\n", "acuse resend --state dead")
-	s.answer("GET /api/v1/rejections", 200, `{"rejections":[{"id":4,"source":"stripe","reason":"timestamp_expired","remote":"203.0.113.7","last_at":"2026-11-30T11:42:00.000Z","count":14,"diagnosis":"Signed 14 min ago; this source allows 5."}],"next":""}`)
-	s.run(t, "rejections").want(t, 0, "2026-11-30 11:42:00  stripe  203.0.113.7  ×14  Signed 14 min ago; this source allows 5.\n")
-	s.runIn(t, "es", "rejections").want(t, 0, "2026-11-30 11:42:00  stripe  203.0.113.7  ×14  Firmado hace demasiado tiempo. Revisar el reloj de esta máquina.\n")
 }
 
 func TestTestPrintsItsSteps(t *testing.T) {
@@ -139,6 +136,14 @@ delivered  to app, 204                  38 ms
 `)
 	if got := s.requests()[0]; got != `POST /api/v1/sources/stripe/test {"deliver":true,"type":""}` {
 		t.Errorf("asked %s", got)
+	}
+	s.runIn(t, "es", "test", "stripe").want(t, 0, `firmado    with secret 1 of 2            0 ms
+aceptado   #10501, answered 200          4 ms
+entregado  to app, 204                  38 ms
+`)
+	s.runIn(t, "es", "test", "stripe", "--json")
+	if got := s.requests()[1:]; !strings.HasPrefix(got[0], "POST /api/v1/sources/stripe/test?lang=es ") || !strings.HasPrefix(got[1], "POST /api/v1/sources/stripe/test {") {
+		t.Errorf("asked %q", got) // JSON is English
 	}
 	s.answer("POST /api/v1/sources/bad/test", 200, `{"step":"signed","text":"","ms":0,"ok":true}`+"\n"+`{"step":"failed","text":"401","ms":3,"ok":false}`+"\n")
 	if r := s.run(t, "test", "bad"); r.code != 1 || !strings.Contains(r.err, "the test of bad did not come through") {

@@ -122,6 +122,14 @@ func (a *app) refused(resp *http.Response) error {
 	return f
 }
 
+// address is a path with its query, if there is any.
+func address(path string, query url.Values) string {
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
 // pages calls f for each element of a list, newest first, page by page, until there
 // are no more or f says stop.
 func (c *client) pages(ctx context.Context, path, field string, query url.Values, f func(json.RawMessage) (more bool, err error)) error {

@@ -88,10 +88,27 @@ type rejection struct {
 	ID        int64   `json:"id"`
 	Source    string  `json:"source"`
 	Reason    string  `json:"reason"`
+	Detail    *string `json:"detail"`
 	Remote    string  `json:"remote"`
+	FirstAt   *string `json:"first_at"`
 	LastAt    *string `json:"last_at"`
 	Count     int     `json:"count"`
+	Status    int     `json:"status"`
+	Size      int64   `json:"size"`
 	Diagnosis string  `json:"diagnosis"`
+	Method    string  `json:"method"`
+	Target    string  `json:"target"`
+	Body      []byte  `json:"body_base64"`
+
+	Headers map[string][]string `json:"headers"`
+}
+
+type rechecked struct {
+	Checked     int `json:"checked"`
+	WouldVerify int `json:"would_verify"`
+	Delivered   int `json:"delivered"`
+	Duplicates  int `json:"duplicates"`
+	Quarantined int `json:"quarantined"`
 }
 
 type tokenInfo struct {

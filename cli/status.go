@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -135,51 +134,4 @@ func (a *app) deadCommand() *cobra.Command {
 		}
 		return nil
 	})
-}
-
-func (a *app) rejectionsCommand() *cobra.Command {
-	var source string
-	var limit int
-	c := a.command("rejections", "rejections", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
-		if limit < 1 {
-			return a.misuse(cmd, a.w("limit.low"))
-		}
-		query := url.Values{"limit": {strconv.Itoa(min(limit, 500))}}
-		if source != "" {
-			query.Set("source", source)
-		}
-		rows := [][]string{}
-		n := 0
-		err := a.client().pages(cmd.Context(), "/api/v1/rejections", "rejections", query, func(raw json.RawMessage) (bool, error) {
-			n++
-			if a.json {
-				a.line(raw)
-				return n < limit, nil
-			}
-			var r rejection
-			if err := json.Unmarshal(raw, &r); err != nil {
-				return false, err
-			}
-			why := clean(r.Diagnosis) // English, with the numbers of the case
-			if a.lang != "en" || why == "" {
-				why = a.words["reject."+r.Reason]
-			}
-			if why == "" {
-				why = clean(r.Reason)
-			}
-			rows = append(rows, []string{a.when(r.LastAt), clean(r.Source), clean(r.Remote), "×" + strconv.Itoa(r.Count), why})
-			return n < limit, nil
-		})
-		if err != nil || a.json {
-			return err
-		}
-		a.columns(rows, nil)
-		if len(rows) == 0 {
-			a.remark("%s", a.w("rejections.none"))
-		}
-		return nil
-	})
-	c.Flags().StringVar(&source, "source", "", a.w("flag.source"))
-	c.Flags().IntVar(&limit, "limit", 100, a.w("flag.limit"))
-	return c
 }

@@ -17,7 +17,10 @@ func (a *app) testCommand() *cobra.Command {
 	var deliver bool
 	c := a.command("test SOURCE", "test", cobra.ExactArgs(1), func(cmd *cobra.Command, args []string) error {
 		in := map[string]any{"type": kind, "deliver": deliver}
-		resp, err := a.client().open(cmd.Context(), http.MethodPost, "/api/v1/sources/"+url.PathEscape(args[0])+"/test", in)
+		query := url.Values{}
+		a.speak(query)
+		path := address("/api/v1/sources/"+url.PathEscape(args[0])+"/test", query)
+		resp, err := a.client().open(cmd.Context(), http.MethodPost, path, in)
 		if err != nil {
 			if f, ok := err.(*failure); ok && f.code == exitNotFound {
 				return &failure{code: exitNotFound, what: a.f("no.source", clean(args[0]))}
@@ -55,7 +58,10 @@ func (a *app) testCommand() *cobra.Command {
 
 // step is one line of a test: what, the details, how long.
 func (a *app) step(s *testStep) string {
-	name := clean(s.Step)
+	name := a.words["step."+s.Step]
+	if name == "" {
+		name = clean(s.Step)
+	}
 	text := clean(s.Text)
 	pad := max(0, 24-utf8.RuneCountInString(text))
 	line := fmt.Sprintf("%-9s  %s%s%7d ms", name, text, strings.Repeat(" ", pad), s.Ms)

@@ -47,4 +47,7 @@ var examples = map[string]string{
 	"provider.list":  "  acuse provider list\n  acuse provider list --json",
 	"provider.show":  "  acuse provider show stripe\n  acuse provider show github --json",
 	"provider.test":  "  acuse provider test vectors/stripe.json\n  acuse provider test vectors/",
+
+	"rejections.show":    "  acuse rejections show 12\n  acuse rejections show 12 --json",
+	"rejections.recheck": "  acuse rejections recheck stripe --secret-file new-secret.txt\n  acuse rejections recheck stripe --tolerance 30m --deliver",
 }
