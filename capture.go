@@ -12,7 +12,7 @@ import (
 )
 
 // capture lets a person open the window in which a source learns its secret from a
-// handshake, and decide about what came. act "" only tells.
+// handshake, and decide about what came. act "" only tells, "await" when the window is over.
 func (s *server) capture(ctx context.Context, source, act string) (admin.CaptureState, error) {
 	var none admin.CaptureState
 	src := s.live.Load().sources[source]
@@ -22,6 +22,9 @@ func (s *server) capture(ctx context.Context, source, act string) (admin.Capture
 	snippet := ""
 	switch act {
 	case "":
+	case "await":
+		s.edge.AwaitCapture(ctx, source)
+		ctx = context.WithoutCancel(ctx) // the wait is over, and what came of it is still to be told
 	case "open":
 		if _, err := s.edge.OpenCapture(ctx, source); err != nil {
 			return none, err

@@ -37,7 +37,11 @@ func TestP5ACapturedSecretVerifiesNothingUntilItIsConfirmed(t *testing.T) {
 	capture("confirm", 409, "nothing-captured")
 	capture("open", 200, `"open_until":"2`, `"value":null`)
 	send().is(t, 401)
+	waited := make(chan reply, 1)
+	go func() { waited <- p.api("GET", "/api/v1/sources/notion/capture?wait_seconds=60", nil) }()
 	handshake(hello).is(t, 200)
+	came := <-waited // at once, or a minute later
+	came.is(t, 200, token, `"from":"127.0.0.1"`, `"open_until":null`)
 	handshake([]byte(`{"verification_token":"a-stranger-later"}`)).is(t, 401) // the first one counts
 	send().is(t, 401)                                                         // it verifies nothing yet
 

@@ -217,6 +217,7 @@ func (s *server) run(ctx context.Context, ready func()) error {
 	err = errors.Join(err, closed(s.public.Shutdown(end), s.public.Close))
 	stopLeasing()
 	s.pull.Close()
+	s.edge.CloseWindows()
 	timer := time.AfterFunc(grace, func() { stopSending(errors.New("acuse is stopping")) })
 	working.Wait()
 	timer.Stop()

@@ -57,6 +57,7 @@ func (a *Admin) apiRoutes() []route {
 		{del, v1 + "/users/{name}", access.Admin, a.apiUserRemove},
 		{post, v1 + "/users/{name}/password", access.Admin, a.apiUserPassword},
 		{post, v1 + "/sources/{name}/test", access.Admin, a.apiTest},
+		{get, v1 + "/sources/{name}/capture", access.Admin, a.apiCaptureState},
 		{post, v1 + "/sources/{name}/capture", access.Admin, a.apiCapture},
 	}
 }

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"acuse/access"
@@ -33,6 +35,11 @@ type CaptureInfo struct {
 	From      *string `json:"from"`
 	At        *string `json:"at"`
 	Snippet   *string `json:"snippet"`
+}
+
+// captureInfo is the answer for programs.
+func captureInfo(s CaptureState) CaptureInfo {
+	return CaptureInfo{OpenUntil: stamp(s.Until), Value: orNull(s.Value), From: orNull(s.From), At: stamp(s.At), Snippet: orNull(s.Snippet)}
 }
 
 // captureActs are what a person can do.
@@ -71,7 +78,41 @@ func (a *Admin) apiCapture(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	problem.WriteJSON(w, http.StatusOK, CaptureInfo{OpenUntil: stamp(s.Until), Value: orNull(s.Value), From: orNull(s.From), At: stamp(s.At), Snippet: orNull(s.Snippet)})
+	problem.WriteJSON(w, http.StatusOK, captureInfo(s))
+	return nil
+}
+
+// longestWait bounds a call that waits for a handshake.
+const longestWait = 60 * time.Second
+
+// apiCaptureState tells how far a source has come; with wait_seconds as soon as its open
+// window is over.
+func (a *Admin) apiCaptureState(w http.ResponseWriter, r *http.Request) error {
+	if a.opt.Capture == nil {
+		return errAbsent
+	}
+	ctx, act, wait := r.Context(), "", time.Duration(0)
+	if s := r.URL.Query().Get("wait_seconds"); s != "" {
+		n, err := strconv.Atoi(s)
+		if wait = time.Duration(n) * time.Second; err != nil || n < 0 || wait > longestWait {
+			return badInput("wait_seconds: want 0 to 60")
+		}
+	}
+	if wait > 0 {
+		act = "await"
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + 30*time.Second))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	s, err := a.opt.Capture(ctx, r.PathValue("name"), act)
+	if errors.Is(err, ErrNoCapture) {
+		return store.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	problem.WriteJSON(w, http.StatusOK, captureInfo(s))
 	return nil
 }
 

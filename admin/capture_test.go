@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"acuse/access"
 )
 
 // capturing is a world whose source "stripe" takes its secret from a handshake.
@@ -25,6 +27,8 @@ func capturing(t *testing.T) (*world, *CaptureState) {
 		switch {
 		case source != "stripe":
 			return CaptureState{}, ErrNoCapture
+		case act == "await":
+			*state = CaptureState{Value: "came while waiting", From: "192.0.2.1", At: noon}
 		case act == "open":
 			*state = CaptureState{Until: noon.Add(10 * time.Minute)}
 		case act == "confirm" && state.Value == "":
@@ -103,5 +107,33 @@ func TestCaptureByTheAPI(t *testing.T) {
 	*state = CaptureState{Value: "v", From: "192.0.2.1", At: noon}
 	if r := w.call(t, "POST", "/api/v1/sources/stripe/capture", adminToken, `{"action":"discard"}`); r.Code != 200 || strings.Contains(r.Body.String(), `"v"`) {
 		t.Errorf("%d %s", r.Code, r.Body)
+	}
+}
+
+func TestACaptureIsWaitedForByTheAPI(t *testing.T) {
+	t.Parallel()
+	w, state := capturing(t)
+	*state = CaptureState{Until: noon.Add(time.Minute)}
+	for _, c := range []struct {
+		source, query, want string
+		status              int
+	}{
+		{"stripe", "", `"value":null`, 200},
+		{"stripe", "?wait_seconds=60", `"value":"came while waiting"`, 200},
+		{"stripe", "?wait_seconds=61", "wait_seconds", 400},
+		{"stripe", "?wait_seconds=-1", "wait_seconds", 400},
+		{"bot", "", "", 404},
+	} {
+		r := w.call(t, "GET", "/api/v1/sources/"+c.source+"/capture"+c.query, adminToken, "")
+		if r.Code != c.status || !strings.Contains(r.Body.String(), c.want) {
+			t.Errorf("%s %s: %d %s", c.source, c.query, r.Code, r.Body)
+		}
+	}
+	reader, _, err := w.tokens.Create(t.Context(), "reader", "", []string{access.Read}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := w.call(t, "GET", "/api/v1/sources/stripe/capture", reader, ""); r.Code != 403 || strings.Contains(r.Body.String(), "came while") {
+		t.Errorf("a secret for who may only read: %d %s", r.Code, r.Body)
 	}
 }

@@ -43,7 +43,7 @@ type Options struct {
 	// Test sends a signed test event through the real edge and tells each step.
 	Test func(ctx context.Context, r TestRequest, emit func(TestStep)) error
 	// Capture lets a source learn its secret from a handshake: act is "open", "confirm" or
-	// "discard"; "" only tells.
+	// "discard"; "" only tells, "await" as soon as no window is open or ctx ended.
 	Capture func(ctx context.Context, source, act string) (CaptureState, error)
 	// Backup writes a copy of the archive to a new file on this machine, encrypted to age
 	// recipients if there are any, and notes when.

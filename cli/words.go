@@ -26,6 +26,8 @@ var examples = map[string]string{
 	"rejections":     "  acuse rejections\n  acuse rejections --source stripe",
 	"release":        "  acuse release --source stripe --dry-run\n  acuse release 10482",
 	"test":           "  acuse test stripe\n  acuse test stripe --type invoice.paid --deliver",
+	"source":         "  acuse source capture notion\n  acuse source capture notion --confirm",
+	"source.capture": "  acuse source capture notion\n  acuse source capture notion --confirm",
 	"token":          "  acuse token create ci --scope read\n  acuse token list",
 	"token.create":   "  acuse token create ci --scope read --scope body --expires 30d\n  acuse token create worker --scope pull:agent",
 	"token.list":     "  acuse token list\n  acuse token list --json",

@@ -36,7 +36,21 @@ type captures struct {
 	store Captures
 
 	mu   sync.Mutex
-	open map[string]time.Time // by source, until
+	open map[string]window // by source
+}
+
+// window is open until its time, unless over is closed before.
+type window struct {
+	until time.Time
+	over  chan struct{}
+}
+
+// shut closes a window that is open. The caller holds the lock.
+func (c *captures) shut(source string) {
+	if w, ok := c.open[source]; ok {
+		close(w.over)
+		delete(c.open, source)
+	}
 }
 
 func captureSetting(source string) string { return "capture." + source }
@@ -45,7 +59,7 @@ func captureSetting(source string) string { return "capture." + source }
 func (c *captures) isOpen(source string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return now.Before(c.open[source])
+	return now.Before(c.open[source].until)
 }
 
 // keep writes down what came and closes the window: the first one counts, and what a
@@ -53,7 +67,7 @@ func (c *captures) isOpen(source string, now time.Time) bool {
 func (c *captures) keep(source, value, from string, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !now.Before(c.open[source]) || c.store == nil {
+	if !now.Before(c.open[source].until) || c.store == nil {
 		return errNotWaiting
 	}
 	b, err := json.Marshal(Capture{Value: value, From: from, At: now})
@@ -63,7 +77,7 @@ func (c *captures) keep(source, value, from string, now time.Time) error {
 	if err := c.store.PutSetting(context.Background(), captureSetting(source), string(b)); err != nil {
 		return fmt.Errorf("keep the captured secret: %w", err)
 	}
-	delete(c.open, source)
+	c.shut(source)
 	return nil
 }
 
@@ -80,10 +94,11 @@ func (e *Edge) OpenCapture(ctx context.Context, source string) (until time.Time,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil {
-		c.open = map[string]time.Time{}
+		c.open = map[string]window{}
 	}
+	c.shut(source)
 	until = e.now().UTC().Add(captureWindow)
-	c.open[source] = until
+	c.open[source] = window{until, make(chan struct{})}
 	return until, nil
 }
 
@@ -104,10 +119,39 @@ func (e *Edge) CaptureOf(ctx context.Context, source string) (out Capture, err e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := c.open[source]; e.now().Before(until) {
-		out.Until = until
+	if w := c.open[source]; e.now().Before(w.until) {
+		out.Until = w.until
 	}
 	return out, nil
+}
+
+// CloseWindows ends every wait for a handshake: acuse stops.
+func (e *Edge) CloseWindows() {
+	c := &e.captures
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for source := range c.open {
+		c.shut(source)
+	}
+}
+
+// AwaitCapture waits until the window of a source is over: something came, its time is
+// up, or a person closed it. Where none is open it does not wait. That ctx ended is no error.
+func (e *Edge) AwaitCapture(ctx context.Context, source string) {
+	c := &e.captures
+	c.mu.Lock()
+	w, ok := c.open[source]
+	c.mu.Unlock()
+	if !ok {
+		return
+	}
+	end := time.NewTimer(w.until.Sub(e.now()))
+	defer end.Stop()
+	select {
+	case <-w.over:
+	case <-end.C:
+	case <-ctx.Done():
+	}
 }
 
 // EndCapture closes the window and forgets what came: it was confirmed, and stands in
@@ -115,7 +159,7 @@ func (e *Edge) CaptureOf(ctx context.Context, source string) (out Capture, err e
 func (e *Edge) EndCapture(ctx context.Context, source string) error {
 	c := &e.captures
 	c.mu.Lock()
-	delete(c.open, source)
+	c.shut(source)
 	c.mu.Unlock()
 	if c.store == nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"acuse/provider"
@@ -79,6 +80,62 @@ func TestP1ACapturedSecretIsOnDiskBeforeTheAnswer(t *testing.T) {
 	now = now.Add(captureWindow)
 	if w := hello("four"); w.Code != 401 {
 		t.Errorf("after ten minutes: %d", w.Code)
+	}
+}
+
+// Who waits learns at once that something came, that the window was closed, that its
+// time is up, that acuse stops.
+func TestAnOpenWindowIsWaitedForUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(t *testing.T, e *Edge, leave func()) time.Duration{
+		"a handshake": func(t *testing.T, e *Edge, _ func()) time.Duration {
+			r := httptest.NewRequest("POST", "/in/a", strings.NewReader(""))
+			r.Header.Set("X-Hook-Secret", "one")
+			e.ServeHTTP(httptest.NewRecorder(), r)
+			return 0
+		},
+		"closed": func(t *testing.T, e *Edge, _ func()) time.Duration {
+			if err := e.EndCapture(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+			return 0
+		},
+		"opened anew": func(t *testing.T, e *Edge, _ func()) time.Duration {
+			if _, err := e.OpenCapture(t.Context(), "a"); err != nil {
+				t.Error(err)
+			}
+			return 0
+		},
+		"ten minutes":     func(*testing.T, *Edge, func()) time.Duration { return captureWindow },
+		"acuse stops":     func(_ *testing.T, e *Edge, _ func()) time.Duration { e.CloseWindows(); return 0 },
+		"the caller left": func(_ *testing.T, _ *Edge, leave func()) time.Duration { leave(); return 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := compiled(t, "asana", provider.Settings{Waiting: true})
+				e := newEdge(t, EdgeOptions{Inbox: &inbox{}, Captures: settings{}}, Source{Name: "a", Checker: c})
+				e.AwaitCapture(t.Context(), "a") // nothing is open: it does not wait
+				if _, err := e.OpenCapture(t.Context(), "a"); err != nil {
+					t.Fatal(err)
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				began, over := time.Now(), make(chan struct{})
+				go func() { e.AwaitCapture(ctx, "a"); close(over) }()
+				synctest.Wait()
+				select {
+				case <-over:
+					t.Fatal("it did not wait")
+				default:
+				}
+				want := act(t, e, leave)
+				<-over
+				if took := time.Since(began); took != want {
+					t.Errorf("took %v, want %v", took, want)
+				}
+			})
+		})
 	}
 }
 
