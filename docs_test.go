@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// fence is a snippet of a page: ```json file=x is a file, ```console a session.
+// fence is a snippet of a page: ```json file=x is a file, ```console a session, ```http a
+// request that is refused.
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)( file=(\\S+))?\n(.*?)^```$")
 
 // TestSnippetsOfTheHowTosDoWhatTheySay writes every file of a page and runs every
@@ -36,6 +37,8 @@ func TestSnippetsOfTheHowTosDoWhatTheySay(t *testing.T) {
 					p.write(file, body)
 				case lang == "console":
 					p.session(body)
+				case lang == "http":
+					p.refusedRequest(body)
 				}
 			}
 		})
@@ -52,6 +55,22 @@ func (p *place) write(file, body string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// refusedRequest sends a request as a page shows it, and waits until its refusal is kept.
+func (p *place) refusedRequest(text string) {
+	p.t.Helper()
+	head, body, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
+	lines := strings.Split(head, "\n")
+	method, target, _ := strings.Cut(lines[0], " ")
+	var header []string
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ": ")
+		header = append(header, name, value)
+	}
+	before := len(p.refusals(""))
+	p.must(method, "http://"+p.Public+target, []byte(body), header...).is(p.t, 401)
+	until(p.t, "its refusal is kept", func() bool { return len(p.refusals("")) == before+1 })
 }
 
 // session runs the lines that begin with "$" and wants what stands beneath each in what
@@ -81,20 +100,18 @@ func (p *place) session(text string) {
 	}
 }
 
-var (
-	numbersOf = regexp.MustCompile(`[0-9]+ ms|#[0-9]+`)
-	spaces    = regexp.MustCompile(` +`)
-)
+// varies is what differs from run to run: durations, delivery numbers, times, addresses.
+var varies = []*regexp.Regexp{regexp.MustCompile(`[0-9]+ ms`), regexp.MustCompile(`#[0-9]+`),
+	regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}`), regexp.MustCompile(`[0-9]+(?:\.[0-9]+){3}`)}
 
-// loose matches a line of output whose durations, delivery numbers and spaces may differ.
+// loose matches a line of output in which what varies, and spaces, may differ.
 func loose(line string) *regexp.Regexp {
-	var b strings.Builder
-	at := 0
-	for _, m := range numbersOf.FindAllStringIndex(line, -1) {
-		b.WriteString(regexp.QuoteMeta(line[at:m[0]]))
-		b.WriteString(map[bool]string{true: "#[0-9]+", false: "[0-9]+ ms"}[line[m[0]] == '#'])
-		at = m[1]
+	rest := regexp.QuoteMeta(line)
+	for _, v := range varies {
+		rest = regexp.MustCompile(quoted(v)).ReplaceAllLiteralString(rest, v.String())
 	}
-	b.WriteString(regexp.QuoteMeta(line[at:]))
-	return regexp.MustCompile("(?m)^ *" + spaces.ReplaceAllString(b.String(), " +") + " *$")
+	return regexp.MustCompile("(?m)^ *" + regexp.MustCompile(" +").ReplaceAllLiteralString(rest, " +") + " *$")
 }
+
+// quoted is an expression that finds in a quoted text what v finds in the text itself.
+func quoted(v *regexp.Regexp) string { return strings.ReplaceAll(v.String(), `\.`, `\\\.`) }

@@ -22,7 +22,8 @@ type Config struct {
 	// Language of alerts, and of pages for people who chose none. Empty: as the
 	// browser or the terminal says.
 	Language string `yaml:"language" oneof:"es|en"`
-	// Folder of the database, the socket and conf.d. Relative to the config file.
+	// Folder of the database, the socket, conf.d and digest.key. Relative to the config file. To move to another machine, stop acuse and copy it
+	// whole: digest.key, the key of the digests that stand for refused tokens, is in no backup.
 	DataDir string `yaml:"data_dir" default:"./data"`
 	// Storage engine. "sqlite" keeps acuse.db, which the sqlite3 shell reads; "bbolt" keeps
 	// acuse.bolt, which answers more evenly and takes more CPU. An archive stays with its
