@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"acuse/config"
 	"acuse/provider"
 )
 
@@ -14,8 +18,11 @@ func (a *app) facts(p *provider.Provider) error {
 	if a.json {
 		return a.factsJSON(p, &f)
 	}
-	rows := [][]string{{p.Name, p.Title}, {a.w("facts.signs"), a.known(a.signs(&f))}, {a.w("facts.id"), a.eventID(&f)},
-		{a.w("facts.retries"), a.known(a.retries(&f))}, {a.w("facts.window"), a.long(f.Window) + ", " + a.w("window."+string(f.WindowWhy))}}
+	rows := [][]string{{p.Name, p.TitleIn(a.lang)}, {a.w("facts.signs"), a.known(a.signs(&f))}, {a.w("facts.id"), a.eventID(&f)}}
+	if f.Batch {
+		rows = append(rows, []string{a.w("facts.batch"), a.w(map[bool]string{true: "facts.whole", false: "facts.split"}[f.Whole])})
+	}
+	rows = append(rows, []string{a.w("facts.retries"), a.known(a.retries(&f))}, []string{a.w("facts.window"), a.long(f.Window) + ", " + a.w("window."+string(f.WindowWhy))})
 	list := func(key string, items []string) {
 		for i, item := range items {
 			rows = append(rows, []string{map[bool]string{true: a.w(key)}[i == 0], item})
@@ -53,11 +60,29 @@ func (a *app) connect(p *provider.Provider) {
 	if a.lang == "es" {
 		steps = c.ES
 	}
+	address := a.addressFor(p.Name)
 	a.say("")
 	a.say("%s", a.w("facts.connect"))
 	for i, step := range steps {
-		a.say("%2d. %s", i+1, strings.ReplaceAll(step, "{address}", a.w("facts.address")))
+		a.say("%2d. %s", i+1, strings.ReplaceAll(step, "{address}", address))
 	}
+}
+
+// addressFor is our address for a provider as far as the configuration says: that of the
+// first source of it, else of one that would be named like it.
+func (a *app) addressFor(name string) string {
+	c, _, err := config.Load(a.configFile, a.environ())
+	if err != nil {
+		return a.w("facts.address")
+	}
+	source := name
+	for _, s := range slices.Sorted(maps.Keys(c.Sources)) {
+		if c.Sources[s].Provider == name {
+			source = s
+			break
+		}
+	}
+	return cmp.Or(c.SourceURL(source), a.w("facts.address"))
 }
 
 func (a *app) known(s string) string {
@@ -68,9 +93,19 @@ func (a *app) known(s string) string {
 }
 
 func (a *app) signs(f *provider.Facts) string {
-	signs := strings.Join(f.Schemes, ", ")
-	if len(f.Places) > 0 {
-		signs += " (" + strings.Join(f.Places, ", ") + ")"
+	var schemes, places []string
+	for _, s := range f.Schemes {
+		if word, ok := a.words["scheme."+s]; ok {
+			s = word
+		}
+		schemes = append(schemes, s)
+	}
+	for _, p := range f.Places {
+		places = append(places, a.place(p))
+	}
+	signs := strings.Join(schemes, ", ")
+	if len(places) > 0 {
+		signs += " (" + strings.Join(places, ", ") + ")"
 	}
 	if f.Tolerance > 0 {
 		signs += ", " + a.f("facts.tolerance", a.long(f.Tolerance))
@@ -82,7 +117,35 @@ func (a *app) eventID(f *provider.Facts) string {
 	if len(f.ID) == 0 {
 		return a.w("facts.no_id")
 	}
-	return strings.Join(f.ID, ", ")
+	ids := make([]string, len(f.ID))
+	for i, id := range f.ID {
+		ids[i] = a.template(id)
+	}
+	return strings.Join(ids, "; "+a.w("facts.else")+" ")
+}
+
+// template says in words what a template of one value names; others stand as they are.
+func (a *app) template(t string) string {
+	inside, ok := strings.CutPrefix(t, "{")
+	inside, closed := strings.CutSuffix(inside, "}")
+	switch {
+	case !ok || !closed || strings.ContainsAny(inside, "{}"):
+		return t
+	case inside == "body|sha256":
+		return a.w("place.digest")
+	case strings.Contains(inside, "|"):
+		return t
+	}
+	return a.place(inside)
+}
+
+// place says in words where a value stands: "header:X-Token", "json:data.id".
+func (a *app) place(at string) string {
+	source, name, ok := strings.Cut(at, ":")
+	if _, known := a.words["place."+source]; known && ok && !strings.Contains(name, "|") {
+		return a.f("place."+source, name)
+	}
+	return at
 }
 
 func (a *app) retries(f *provider.Facts) string {
@@ -121,9 +184,12 @@ func (a *app) factsJSON(p *provider.Provider, f *provider.Facts) error {
 
 // long is a duration in the unit that suits it.
 func (a *app) long(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
-	case d >= 48*time.Hour && d%(24*time.Hour) == 0:
-		return a.n("days", int(d/(24*time.Hour)))
+	case d >= 2*day && d%day == 0:
+		return a.n("days", int(d/day))
+	case d >= 3*day:
+		return a.number(d.Hours()/24, 1) + " " + a.w("days.part")
 	case d >= time.Hour && d%time.Hour == 0:
 		return a.number(d.Hours(), 0) + " h"
 	case d >= time.Hour:

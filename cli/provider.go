@@ -56,7 +56,7 @@ func (a *app) providerCommand() *cobra.Command {
 				a.line(b)
 				continue
 			}
-			rows = append(rows, []string{p.Name, p.Title})
+			rows = append(rows, []string{p.Name, p.TitleIn(a.lang)})
 		}
 		a.columns(rows, nil)
 		return nil

@@ -18,7 +18,7 @@ func TestProviderListAndShow(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	show := call(t, Options{}, "provider", "show", "stripe")
-	for _, want := range []string{"signs           hmac sha256 (header:Stripe-Signature), time signed, 5 min allowed", "event id        {json:id}", "remembered for  ", "leaves open     nothing known",
+	for _, want := range []string{"signs           hmac sha256 (header Stripe-Signature), time signed, 5 min allowed", "event id        JSON field id", "remembered for  ", "leaves open     nothing known",
 		"tested with     ", " test vectors, made or judged by the provider's own library", "How to connect:\n 1. Open the Stripe Dashboard", "Paste https://HOST/in/SOURCE as the endpoint URL"} {
 		if !strings.Contains(show.out, want) {
 			t.Errorf("no %q in\n%s", want, show.out)
@@ -45,8 +45,39 @@ func TestEveryProviderCanBeShown(t *testing.T) {
 			a := newApp(Options{Stdout: &out, Env: []string{"LANG=es"}})
 			a.json = asJSON
 			if err := a.facts(p); err != nil || strings.Contains(out.String(), "[weak.") || strings.Contains(out.String(), "[window.") ||
-				strings.Contains(out.String(), "[confidence.") || strings.Contains(out.String(), "{address}") != asJSON || asJSON && !json.Valid(out.Bytes()) {
+				strings.Contains(out.String(), "[confidence.") || strings.Contains(out.String(), "[facts.") || strings.Contains(out.String(), "{address}") != asJSON || asJSON && !json.Valid(out.Bytes()) {
 				t.Errorf("%s: %v, %s", name, err, out.String())
+			}
+		}
+	}
+}
+
+func TestAProviderIsShownWithOurAddressAndInTheReadersWords(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "acuse.yaml")
+	conf := "public_url: https://hooks.example.org/\nsources:\n  shop:\n    provider: stripe\n    secrets: [whsec_c2VjcmV0]\n    deliver_to: [app]\ndestinations:\n  app: {pull: {}}\n"
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		lang, name string
+		want       []string
+	}{
+		{"en", "stripe", []string{"Paste https://hooks.example.org/in/shop as the endpoint URL"}},
+		{"en", "paymos", []string{"https://hooks.example.org/in/paymos"}},
+		{"en", "paypal", []string{"only a checksum of the body (CRC-32)", "no signed time is checked"}},
+		{"en", "github", []string{"header X-GitHub-Delivery", "the event id is not signed"}},
+		{"en", "whatsapp", []string{"JSON field id of each event", "10.5 days", "it is one delivery"}},
+		{"es", "whatsapp", []string{"10,5 días", "es una sola entrega"}},
+		{"es", "slack", []string{"interactividad, comandos de barra", "campo JSON event_id; si no, {form:payload|jsonpath:trigger_id}", "un resumen del cuerpo"}},
+		{"es", "mollie-classic", []string{"webhooks clásicos", "nada; acuse pregunta al proveedor"}},
+		{"es", "ip-allow", []string{"Solo lista de direcciones", "nada; cuenta la dirección del emisor"}},
+		{"es", "basic-auth", []string{"usuario y contraseña (cabecera Authorization)"}},
+	} {
+		r := call(t, Options{Env: []string{"LANG=" + c.lang}}, "provider", "show", c.name, "--config", file)
+		for _, want := range c.want {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("%s %s: no %q in\n%s", c.lang, c.name, want, r.out)
 			}
 		}
 	}

@@ -193,6 +193,14 @@ func unit(path, u string) error {
 	return at(path, "unknown unit %q", u)
 }
 
+// TitleIn is the title in a language: "en", "es". Most are names, the same in both.
+func (p *Provider) TitleIn(lang string) string {
+	if lang == "es" && p.file.TitleES != "" {
+		return p.file.TitleES
+	}
+	return p.Title
+}
+
 // Warnings are the conditions of handshakes that this version does not know: they count
 // as not met.
 func (p *Provider) Warnings() []string { return p.warnings }

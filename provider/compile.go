@@ -162,7 +162,7 @@ func (c *Checker) setIdentity(s *Settings) (err error) {
 	default:
 		return fmt.Errorf("batch: want split or whole, not %q", s.Batch)
 	}
-	c.splits = s.Batch != "whole" && len(c.batch) == 1 && len(c.batch[0].steps) == 1
+	c.splits = s.Batch != "whole" && p.splits()
 	use := inIdentity
 	if len(c.batch) > 0 {
 		use = inItem
@@ -209,3 +209,6 @@ func (c *Checker) setIdentity(s *Settings) (err error) {
 	}
 	return nil
 }
+
+// splits tells whether the original envelope can be made anew around one item of a batch.
+func (p *Provider) splits() bool { return len(p.batch) == 1 && len(p.batch[0].steps) == 1 }

@@ -20,6 +20,8 @@ type Facts struct {
 	Horizon    time.Duration // from the first try to the last; 0: not known
 	Resend     time.Duration // how long after the event a person can send it again there; 0: not known
 	BodyID     bool          // the id is a digest of the body
+	Batch      bool          // a request may hold several events, and ID is that of each
+	Whole      bool          // they are one delivery all the same, whose id is a digest of theirs
 	Window     time.Duration // how long acuse remembers the id
 	WindowWhy  WindowReason
 	Weaknesses []Weakness
@@ -52,7 +54,9 @@ const (
 	WeakToken    Weakness = "token"              // who learns the token can send anything
 	WeakBody     Weakness = "body_not_signed"    // the signature does not cover the body
 	WeakPart     Weakness = "body_partly_signed" // the signature covers only some fields of the body
+	WeakChecksum Weakness = "body_by_checksum"   // the signature covers a checksum, to which another body can be fitted
 	WeakReplay   Weakness = "no_signed_time"     // an old request is good for ever; only its remembered id stops it
+	WeakFreeID   Weakness = "id_not_signed"      // a copy of a request under another id is a new event
 	WeakNoID     Weakness = "no_id"              // repeats cannot be recognised
 	WeakBodyID   Weakness = "id_is_body_hash"    // the same body twice is one event
 	WeakRetryID  Weakness = "id_changes_on_retry"
@@ -63,7 +67,7 @@ const (
 func (p *Provider) Facts() Facts {
 	f := Facts{Horizon: p.Horizon(), Resend: hours(24 * p.file.Retry.ResendDays), Confidence: p.file.Confidence, ID: p.file.ID.Key}
 	if b := p.file.Batch; len(b) > 0 && len(b[0].ID) > 0 {
-		f.ID = b[0].ID
+		f.ID, f.Batch, f.Whole = b[0].ID, true, !p.splits()
 	}
 	if n := p.file.Retry.Attempts; n != nil {
 		f.Attempts = *n
@@ -81,6 +85,7 @@ func (p *Provider) Facts() Facts {
 			f.Weaknesses = append(f.Weaknesses, w)
 		}
 	}
+	weak(!f.Batch && freeID(p.auth, p.key), WeakFreeID)
 	weak(len(f.ID) == 0, WeakNoID)
 	weak(bodyID, WeakBodyID)
 	weak(p.file.ID.StableRetry != nil && !*p.file.ID.StableRetry, WeakRetryID)
@@ -142,6 +147,9 @@ func (f *Facts) add(a *authFile) {
 		f.Messages = append(f.Messages, a.Message...)
 		if w, is := uncovered(a.Message, f.reads); is {
 			weak(w)
+		}
+		if slices.ContainsFunc(a.Message, func(m string) bool { return strings.Contains(m, "{body|crc32}") }) {
+			weak(WeakChecksum)
 		}
 		if t := a.Timestamp; t != nil && t.Tolerance != nil {
 			f.Tolerance = max(f.Tolerance, time.Duration(*t.Tolerance)*time.Second)

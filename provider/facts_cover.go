@@ -48,3 +48,57 @@ func uncovered(messages []string, reads string) (Weakness, bool) {
 	}
 	return worst, worst != ""
 }
+
+// freeID tells whether who holds a signed request can send it under another id: some
+// check covers the body, and an id is read, before any that it covers, from a header or
+// the query that it does not. Of alternatives a sender takes the one that suits.
+func freeID(p plan, ids []*template) bool {
+	switch p := p.(type) {
+	case whenPlan:
+		return freeID(p.plan, ids)
+	case groupPlan:
+		free := slices.ContainsFunc(p.of, func(one plan) bool { return freeID(one, ids) })
+		return free && (!p.all || !slices.ContainsFunc(p.of, func(one plan) bool { return !freeID(one, ids) }))
+	case *jwtPlan:
+		return p.bodyHash != nil && free(ids, map[string]bool{"body": true}, nil)
+	case *signedPlan:
+		for _, m := range p.messages {
+			covered := map[string]bool{}
+			m.each(func(ph *placeholder) { cover(covered, ph) })
+			if covered["body"] && free(ids, covered, m.hidden) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// free looks at the ids in the order in which they are tried. What is hidden counts as
+// absent once the request is judged, so it frees nothing.
+func free(ids []*template, covered map[string]bool, h *hidden) bool {
+	if h == nil {
+		h = new(hidden)
+	}
+	for _, t := range ids {
+		loose, other, gone := false, false, false
+		t.each(func(p *placeholder) {
+			switch p.src {
+			case srcHeader:
+				loose = loose || !covered[p.key()]
+				gone = gone || h.names[p.key()]
+			case srcQuery, srcRawQuery:
+				loose = loose || !covered["query"] && !covered[p.key()]
+				gone = gone || h.query || h.names[p.key()]
+			default:
+				other = true
+			}
+		})
+		if gone {
+			continue
+		}
+		if loose || other {
+			return loose
+		}
+	}
+	return false
+}

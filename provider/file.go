@@ -9,6 +9,7 @@ import (
 type file struct {
 	Name      string          `json:"name"`
 	Title     string          `json:"title"`
+	TitleES   string          `json:"title_es"`
 	Docs      []string        `json:"docs"`
 	PresetOf  *string         `json:"preset_of"`
 	Auth      authFile        `json:"auth"`

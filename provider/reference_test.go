@@ -33,7 +33,7 @@ func TestTheReferenceOfProvidersIsThatOfTheCatalogue(t *testing.T) {
 var weakText = map[Weakness]string{
 	WeakAsked: "nothing is signed: acuse asks back", WeakAddress: "an address alone proves little", WeakPart: "only some fields are signed",
 	WeakNoAuth: "anyone who knows the address can send", WeakToken: "whoever learns the token can send anything", WeakBody: "the body is not signed",
-	WeakReplay: "no time is signed", WeakNoID: "no event id", WeakBodyID: "the id is a digest of the body",
+	WeakChecksum: "only a checksum of the body is signed", WeakReplay: "no signed time is checked", WeakFreeID: "the id is not signed", WeakNoID: "no event id", WeakBodyID: "the id is a digest of the body",
 	WeakRetryID: "the id changes on a retry", WeakResendID: "the id changes on a resend",
 }
 
