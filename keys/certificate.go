@@ -50,6 +50,8 @@ func (r *roots) trust(doc []byte, names []string, now time.Time) (ends time.Time
 	return ends, fmt.Errorf("%w: it is issued to somebody else", provider.ErrUntrusted)
 }
 
+// readChain wants certificates and nothing else: what is looked at here must be what the
+// key is read from later, and that is the first block.
 func readChain(doc []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
 	for len(chain) < maxChain {
@@ -58,7 +60,7 @@ func readChain(doc []byte) ([]*x509.Certificate, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			continue
+			return nil, fmt.Errorf("%w: something else stands beside the certificates", provider.ErrUntrusted)
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {

@@ -70,7 +70,7 @@ type Keys struct {
 	mu      sync.Mutex
 	docs    shelf[*document]
 	bad     shelf[failure]
-	flights map[string]*flight
+	flights map[docID]*flight
 	waiting int
 	new     bucket // documents never seen before
 	asks    bucket
@@ -115,7 +115,7 @@ var errBusy = &Later{errors.New("too many questions to providers under way"), 5 
 // New makes a Keys. Close it when no request is under way any more.
 func New(o Options) *Keys {
 	k := &Keys{client: o.Client, now: o.Now, log: o.Log, roots: o.tlsRoots, slots: make(chan struct{}, maxFlights),
-		docs: newShelf[*document](maxGood), bad: newShelf[failure](maxBad), flights: map[string]*flight{},
+		docs: newShelf[*document](maxGood), bad: newShelf[failure](maxBad), flights: map[docID]*flight{},
 		new: bucket{perSecond: 1, burst: 20}, asks: bucket{perSecond: 5, burst: 50}}
 	if k.client == nil {
 		k.client = dial.Client(dial.ClientOptions{HeaderTimeout: askTime, TLSTimeout: askTime})
@@ -144,14 +144,15 @@ func (k *Keys) Close() {
 // Key gives a document: the one kept, while it is good; else a new one, for which
 // everybody who wants it waits together; else, for a day at most, the old one.
 func (k *Keys) Key(ctx context.Context, r provider.KeyRequest) ([]byte, error) {
+	id := idOf(r)
 	k.mu.Lock()
 	now := k.now()
-	d, ok := k.docs.get(r.URL)
+	d, ok := k.docs.get(id)
 	if ok && !now.Before(d.dead) {
-		k.docs.drop(r.URL)
+		k.docs.drop(id)
 		ok = false
 	}
-	failed, bad := k.bad.get(r.URL)
+	failed, bad := k.bad.get(id)
 	switch {
 	case ok && r.Newer && bad && now.Sub(d.tried) < newerEvery: // the last look failed: who knows
 		k.mu.Unlock()
@@ -170,7 +171,7 @@ func (k *Keys) Key(ctx context.Context, r provider.KeyRequest) ([]byte, error) {
 		k.mu.Unlock()
 		return nil, &Later{failed.err, failedFor - now.Sub(failed.at)}
 	}
-	f := k.flights[r.URL]
+	f := k.flights[id]
 	if f == nil {
 		if !ok && !k.new.take(now) {
 			k.mu.Unlock()
@@ -217,7 +218,8 @@ func (k *Keys) wait(ctx context.Context, f *flight) ([]byte, error) {
 // start asks for a document, unless too much is being asked already. The caller holds
 // the lock. The question lives longer than who asked: others may wait for it too.
 func (k *Keys) start(r provider.KeyRequest, now time.Time) *flight {
-	if f := k.flights[r.URL]; f != nil {
+	id := idOf(r)
+	if f := k.flights[id]; f != nil {
 		return f
 	}
 	select {
@@ -226,8 +228,8 @@ func (k *Keys) start(r provider.KeyRequest, now time.Time) *flight {
 		return nil
 	}
 	f := &flight{done: make(chan struct{})}
-	k.flights[r.URL] = f
-	if d, ok := k.docs.get(r.URL); ok {
+	k.flights[id] = f
+	if d, ok := k.docs.get(id); ok {
 		d.tried = now
 	}
 	k.work.Go(func() {
@@ -240,6 +242,7 @@ func (k *Keys) start(r provider.KeyRequest, now time.Time) *flight {
 
 // land keeps what a flight brought.
 func (k *Keys) land(r provider.KeyRequest, f *flight, doc []byte, life lifetime, err error) {
+	id := idOf(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -251,14 +254,14 @@ func (k *Keys) land(r provider.KeyRequest, f *flight, doc []byte, life lifetime,
 			d.until, d.dead = earlier(d.until, life.ends), earlier(d.dead, life.ends)
 		}
 		d.soon = now.Add(d.until.Sub(now) * 4 / 5)
-		k.docs.put(r.URL, d)
-		k.bad.drop(r.URL)
+		k.docs.put(id, d)
+		k.bad.drop(id)
 	} else {
 		k.failed.Inc()
-		k.bad.put(r.URL, failure{err, now})
+		k.bad.put(id, failure{err, now})
 		k.log.Warn("keys: could not be had", "host", r.Host, "err", err.Error())
 	}
-	delete(k.flights, r.URL)
+	delete(k.flights, id)
 	close(f.done)
 }
 

@@ -444,6 +444,11 @@ func TestCertificatesAreTrustedByChainNameAndTime(t *testing.T) {
 	_, _, early := issue(t, "certs.example.test", false, now.Add(day), now.Add(2*day), mid, midKey)
 	_, _, other := issue(t, "other.example.test", false, now.Add(-day), now.Add(day), mid, midKey)
 	_, _, own := issue(t, "certs.example.test", false, now.Add(-day), now.Add(day), nil, nil)
+	stranger, strangerKey, strangerPEM := issue(t, "root", true, now.Add(-day), now.Add(9*day), nil, nil) // calls itself the same
+	_, _, strange := issue(t, "certs.example.test", false, now.Add(-day), now.Add(day), stranger, strangerKey)
+	leaf, leafKey, leafPEM := issue(t, "leaf.example.test", false, now.Add(-day), now.Add(day), mid, midKey)
+	_, _, byLeaf := issue(t, "certs.example.test", false, now.Add(-day), now.Add(day), leaf, leafKey) // a leaf is no authority
+	key := "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"
 	pool := x509.NewCertPool()
 	pool.AddCert(root)
 	names := []string{"certs.example.test"}
@@ -458,6 +463,13 @@ func TestCertificatesAreTrustedByChainNameAndTime(t *testing.T) {
 		"not yet in its time":            {early + midPEM, names, false},
 		"somebody else's":                {other + midPEM, names, false},
 		"signed by itself":               {own, names, false},
+		"another root":                   {strange + strangerPEM, names, false},
+		"signed by a leaf":               {byLeaf + leafPEM + midPEM, names, false},
+		"the leaf is not the first":      {midPEM + good, names, false},
+		"words around them":              {"subject=x\n" + good + "issuer=y\n" + midPEM, names, true},
+		"a key before them":              {key + good + midPEM, names, false},
+		"a key after them":               {good + midPEM + key, names, false},
+		"a key, and the host vouches":    {key + own, nil, false},
 		"the host vouches":               {own, nil, true},
 		"the host vouches, but too old":  {old, nil, false},
 		"the host vouches, but too soon": {early, nil, false},
@@ -468,6 +480,34 @@ func TestCertificatesAreTrustedByChainNameAndTime(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Two sources that name one address may ask for different things of what is there.
+func TestWhatIsTakenForOneSourceIsNotThereforeGoodForAnother(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	_, _, own := issue(t, "certs.example.test", false, now.Add(-time.Hour), now.Add(time.Hour), nil, nil)
+	k := newKeys(t, steady(own), Options{tlsRoots: &roots{x509.NewCertPool()}})
+	r := provider.KeyRequest{URL: "https://certs.example.test/c.pem", Kind: provider.Certificate}
+	want(t, k, r, own)
+	r.Names = []string{"certs.example.test"}
+	if _, err := k.Key(t.Context(), r); !errors.Is(err, provider.ErrUntrusted) {
+		t.Errorf("without a chain, since another source asks for none: %v", err)
+	}
+	h := &host{answer: func(r *http.Request) (int, http.Header, string, error) {
+		b, _ := io.ReadAll(r.Body)
+		if string(b) == "right" {
+			return 200, nil, "A", nil
+		}
+		return 400, nil, "no such login", nil
+	}}
+	k = newKeys(t, h, Options{})
+	asked := provider.KeyRequest{URL: "https://keys.example.test/get#1", Kind: provider.KeySet, Post: []byte("wrong")}
+	if _, err := k.Key(t.Context(), asked); err == nil {
+		t.Error("a refusal is a key")
+	}
+	asked.Post = []byte("right")
+	want(t, k, asked, "A")
 }
 
 // A certificate that runs out is asked for again and never used beyond its time.

@@ -2,27 +2,49 @@ package keys
 
 import (
 	"container/list"
+	"crypto/sha256"
+	"strings"
 	"time"
+
+	"acuse/provider"
 )
 
-// shelf keeps the values that were used last, by URL.
+// docID tells documents apart. An address is not enough: what was taken for one source
+// because its host vouches is not thereby good for another that asks for a chain, and what
+// one source's credentials are refused, another's may get.
+type docID struct {
+	url   string
+	kind  provider.KeyKind
+	names string
+	post  [sha256.Size]byte
+}
+
+func idOf(r provider.KeyRequest) docID {
+	id := docID{url: r.URL, kind: r.Kind, names: strings.Join(r.Names, "\n")}
+	if r.Post != nil {
+		id.post = sha256.Sum256(r.Post)
+	}
+	return id
+}
+
+// shelf keeps the values that were used last.
 type shelf[T any] struct {
 	most  int
 	order *list.List // newest first, of item[T]
-	by    map[string]*list.Element
+	by    map[docID]*list.Element
 }
 
 type item[T any] struct {
-	url   string
+	id    docID
 	value T
 }
 
 func newShelf[T any](most int) shelf[T] {
-	return shelf[T]{most: most, order: list.New(), by: map[string]*list.Element{}}
+	return shelf[T]{most: most, order: list.New(), by: map[docID]*list.Element{}}
 }
 
-func (s *shelf[T]) get(url string) (T, bool) {
-	e, ok := s.by[url]
+func (s *shelf[T]) get(id docID) (T, bool) {
+	e, ok := s.by[id]
 	if !ok {
 		var none T
 		return none, false
@@ -31,18 +53,18 @@ func (s *shelf[T]) get(url string) (T, bool) {
 	return e.Value.(item[T]).value, true
 }
 
-func (s *shelf[T]) put(url string, v T) {
-	s.drop(url)
-	s.by[url] = s.order.PushFront(item[T]{url, v})
+func (s *shelf[T]) put(id docID, v T) {
+	s.drop(id)
+	s.by[id] = s.order.PushFront(item[T]{id, v})
 	if last := s.order.Back(); s.order.Len() > s.most {
-		s.drop(last.Value.(item[T]).url)
+		s.drop(last.Value.(item[T]).id)
 	}
 }
 
-func (s *shelf[T]) drop(url string) {
-	if e, ok := s.by[url]; ok {
+func (s *shelf[T]) drop(id docID) {
+	if e, ok := s.by[id]; ok {
 		s.order.Remove(e)
-		delete(s.by, url)
+		delete(s.by, id)
 	}
 }
 

@@ -335,8 +335,20 @@ func TestSNSConfirmsOnlyItsTopic(t *testing.T) {
 	if err != nil || res.Then != good || res.Handshake == nil || res.Handshake.Status != http.StatusOK {
 		t.Errorf("%v %+v", err, res)
 	}
-	if _, err := c.Receive(hello("arn:aws:sns:eu-west-1:2:theirs", good), caseNow); err == nil {
-		t.Error("another topic is confirmed")
+	if _, err := c.Receive(hello("arn:aws:sns:eu-west-1:2:theirs", good), caseNow); reasonOf(err) != SignatureMismatch {
+		t.Errorf("a topic that is not the one signed: %v", err)
+	}
+	theirs := *c // the same key, another topic: as Amazon signs for everybody
+	theirs.params = map[string]string{"topic_arn": "arn:aws:sns:eu-west-1:2:theirs"}
+	signed := hello(topic, good)
+	if err := theirs.Sign(signed, 0, caseNow); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.Receive(signed, caseNow); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := c.Receive(signed, caseNow); reasonOf(err) != ClaimMismatch || res.Then != "" {
+		t.Errorf("another owner's topic, signed well: %v %+v", err, res)
 	}
 	if res, err := c.Receive(hello(topic, "https://evil.example/?Token=t"), caseNow); reasonOf(err) != KeyUntrusted || res.Then != "" {
 		t.Errorf("another host: %v %+v", err, res)
