@@ -9,6 +9,7 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/go-jose/go-jose/v4 v4.1.9
 	github.com/goccy/go-yaml v1.19.2
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/labstack/gommon v0.5.0
 	github.com/nicholas-fedor/shoutrrr v0.18.0
 	github.com/schollz/progressbar/v3 v3.19.1

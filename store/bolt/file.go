@@ -63,6 +63,7 @@ func (d *DB) options() *bbolt.Options {
 	if strconv.IntSize == 64 {
 		o.InitialMmapSize = int(min(mapBytes, 1<<(strconv.IntSize-2)))
 	}
+	o.NoSync = noSync
 	o.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag, mode)
 		if name == d.path {

@@ -195,7 +195,7 @@ func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
 func (d *DB) pragmas() []string {
 	p := []string{
 		"PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = FULL",
+		"PRAGMA synchronous = " + synchronous,
 		fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", checkpointPages(d.space.Total)),
 		"PRAGMA journal_size_limit = 33554432", // after a burst the journal file shrinks to 32 MiB
 		"PRAGMA temp_store = MEMORY",

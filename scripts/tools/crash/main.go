@@ -29,8 +29,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "crash:", err)
 		os.Exit(1)
 	}
-	r.print(o)
-	if r.bad() != o.wrong {
+	fmt.Printf("store %s, kill -9 loops %d, clients %d, seed %d\n", o.store, o.loops, o.clients, o.seed)
+	r.Print(os.Stdout)
+	if r.Bad() != o.wrong {
 		if o.wrong {
 			fmt.Println("NOT CAUGHT: the build that acknowledges early passed")
 		}

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"acuse/scripts/tools/load"
@@ -22,18 +18,7 @@ type options struct {
 	seed           uint64
 }
 
-// ledger is what this process knows: which events it made and which of them were
-// answered 2xx. Acknowledged ids also go to a file.
-type ledger struct {
-	mu    sync.Mutex
-	acked map[string]bool
-	open  []int64 // numbers that got no answer or a refusal: sent again in the next life
-	file  *bufio.Writer
-	next  atomic.Int64
-	late  atomic.Int64 // answers other than 2xx while acuse was up
-}
-
-func run(o options) (*result, error) {
+func run(o options) (*load.Result, error) {
 	dir, err := os.MkdirTemp("", "acuse-crash-")
 	if err != nil {
 		return nil, err
@@ -66,7 +51,7 @@ func run(o options) (*result, error) {
 		return nil, err
 	}
 	defer f.Close()
-	l := &ledger{acked: map[string]bool{}, file: bufio.NewWriter(f)}
+	l := load.NewLedger(f, "crash")
 	rnd := rand.New(rand.NewPCG(o.seed, 1))
 	for n := range o.loops {
 		wait := time.Duration(200+rnd.IntN(700)) * time.Millisecond
@@ -77,84 +62,20 @@ func run(o options) (*result, error) {
 	if err := a.Start(); err != nil {
 		return nil, err
 	}
-	l.resend(a)
-	return count(a, l, sink)
+	l.Resend(a)
+	return load.Count(a, l, sink)
 }
 
 // life starts acuse, sends until wait has passed, and kills it in the middle.
-func life(a *load.Acuse, l *ledger, clients int, wait time.Duration) error {
+func life(a *load.Acuse, l *load.Ledger, clients int, wait time.Duration) error {
 	if err := a.Start(); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() { l.send(ctx, a.Public) })
-	}
+	sent := make(chan error, 1)
+	go func() { sent <- l.Load(ctx, a.Public, clients) }()
 	time.Sleep(wait)
 	a.Kill()
 	stop()
-	wg.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.file.Flush()
-}
-
-// send posts events on one connection until ctx ends; first those left open.
-func (l *ledger) send(ctx context.Context, addr string) {
-	c := &load.Client{Addr: addr, Timeout: 5 * time.Second}
-	defer c.Close()
-	for ctx.Err() == nil {
-		n, ok := l.takeOpen()
-		if !ok {
-			n = l.next.Add(1)
-		}
-		if !l.post(c, n) {
-			// acuse was killed, or is about to be: do not spin until the loop notices
-			time.Sleep(2 * time.Millisecond)
-		}
-	}
-}
-
-// post sends event n and writes down whether it was acknowledged.
-func (l *ledger) post(c *load.Client, n int64) bool {
-	id := load.EventID("crash", n)
-	now := time.Now()
-	status, _, err := c.Post("/in/load", load.Body(id, now), now)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil && status/100 == 2 {
-		l.acked[id] = true
-		fmt.Fprintln(l.file, id)
-		return true
-	}
-	if err == nil && status != http.StatusServiceUnavailable {
-		l.late.Add(1)
-	}
-	l.open = append(l.open, n)
-	return false
-}
-
-func (l *ledger) takeOpen() (int64, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) == 0 {
-		return 0, false
-	}
-	n := l.open[len(l.open)-1]
-	l.open = l.open[:len(l.open)-1]
-	return n, true
-}
-
-// resend sends what never got its 2xx, as a provider would.
-func (l *ledger) resend(a *load.Acuse) {
-	c := &load.Client{Addr: a.Public}
-	defer c.Close()
-	for tries := 0; tries < 100; tries++ {
-		n, ok := l.takeOpen()
-		if !ok {
-			return
-		}
-		l.post(c, n)
-	}
+	return <-sent
 }

@@ -93,6 +93,14 @@ func (a *Acuse) Log() string { return filepath.Join(a.Dir, "acuse.log") }
 
 // Start starts the process and waits until it is healthy.
 func (a *Acuse) Start(env ...string) error {
+	if err := a.Launch(env...); err != nil {
+		return err
+	}
+	return a.awaitHealth()
+}
+
+// Launch starts the process and does not wait.
+func (a *Acuse) Launch(env ...string) error {
 	log, err := os.OpenFile(a.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -115,6 +123,10 @@ func (a *Acuse) Start(env ...string) error {
 	cmd, ended := a.cmd, make(chan error, 1)
 	a.ended = ended
 	go func() { ended <- cmd.Wait() }()
+	return nil
+}
+
+func (a *Acuse) awaitHealth() error {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		if res, err := http.Get("http://" + a.Public + "/healthz"); err == nil {
 			res.Body.Close()
@@ -123,14 +135,14 @@ func (a *Acuse) Start(env ...string) error {
 			}
 		}
 		select {
-		case err := <-ended:
+		case err := <-a.ended:
 			a.cmd = nil
-			return fmt.Errorf("acuse ended at its start (%v); see %s", err, log.Name())
+			return fmt.Errorf("acuse ended at its start (%v); see %s", err, a.Log())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	a.Kill()
-	return errors.New("acuse did not become healthy in 30 s; see " + log.Name())
+	return errors.New("acuse did not become healthy in 30 s; see " + a.Log())
 }
 
 // Signal sends a signal to the process.

@@ -1,14 +1,13 @@
-package main
+package load
 
 import (
 	"fmt"
+	"io"
 	"time"
-
-	"acuse/scripts/tools/load"
 )
 
-// result is what was counted at the end.
-type result struct {
+// Result is what was counted at the end.
+type Result struct {
 	acked, stored, lost int
 	undelivered         int // acknowledged and never given to the app
 	twice               int // events stored as more than one delivery
@@ -21,14 +20,15 @@ type result struct {
 	drained             bool
 }
 
-func (r *result) bad() bool {
+// Bad tells whether anything was lost, doubled or damaged.
+func (r *Result) Bad() bool {
 	return r.lost+r.undelivered+r.twice+r.keys+r.bodies+r.strays+len(r.orphans) > 0 || r.acked == 0 || !r.drained || r.refused > 0
 }
 
-// count waits until nothing is queued any more, then compares what was
+// Count waits until nothing is queued any more, then compares what was
 // acknowledged with the archive and with what the app got.
-func count(a *load.Acuse, l *ledger, sink *load.Sink) (*result, error) {
-	r := &result{acked: len(l.acked), refused: l.late.Load()}
+func Count(a *Acuse, l *Ledger, sink *Sink) (*Result, error) {
+	r := &Result{acked: len(l.acked), refused: l.late.Load()}
 	deadline := time.Now().Add(2 * time.Minute)
 	for !r.drained && time.Now().Before(deadline) {
 		var s struct {
@@ -44,12 +44,12 @@ func count(a *load.Acuse, l *ledger, sink *load.Sink) (*result, error) {
 		}
 	}
 	stored := map[string]int{}
-	if err := a.Deliveries(func(d load.Delivery) { stored[d.EventID]++ }); err != nil {
+	if err := a.Deliveries(func(d Delivery) { stored[d.EventID]++ }); err != nil {
 		return nil, err
 	}
 	r.stored = len(stored)
 	given := map[string]bool{}
-	sink.Each(func(id string, seen *load.Seen) {
+	sink.Each(func(id string, seen *Seen) {
 		given[id] = true
 		r.repeats += seen.Times - 1
 		if len(seen.Keys) != 1 || seen.Keys[""] {
@@ -85,23 +85,29 @@ func count(a *load.Acuse, l *ledger, sink *load.Sink) (*result, error) {
 	return r, nil
 }
 
-func (r *result) print(o options) {
-	fmt.Printf("store %s, kill -9 loops %d, clients %d, seed %d\n", o.store, o.loops, o.clients, o.seed)
-	fmt.Printf("acknowledged            %d\n", r.acked)
-	fmt.Printf("stored                  %d\n", r.stored)
-	fmt.Printf("lost                    %d\n", r.lost)
-	fmt.Printf("not delivered           %d\n", r.undelivered)
-	fmt.Printf("stored twice            %d\n", r.twice)
-	fmt.Printf("more than one key       %d\n", r.keys)
-	fmt.Printf("more than one body      %d\n", r.bodies)
-	fmt.Printf("delivered, not stored   %d\n", r.strays)
-	fmt.Printf("orphans and damage      %d\n", len(r.orphans))
+// Lost counts acknowledged events that are not stored.
+func (r *Result) Lost() int { return r.lost }
+
+// Acknowledged counts events that were answered 2xx.
+func (r *Result) Acknowledged() int { return r.acked }
+
+// Print writes the counts, a line each.
+func (r *Result) Print(w io.Writer) {
+	fmt.Fprintf(w, "acknowledged            %d\n", r.acked)
+	fmt.Fprintf(w, "stored                  %d\n", r.stored)
+	fmt.Fprintf(w, "lost                    %d\n", r.lost)
+	fmt.Fprintf(w, "not delivered           %d\n", r.undelivered)
+	fmt.Fprintf(w, "stored twice            %d\n", r.twice)
+	fmt.Fprintf(w, "more than one key       %d\n", r.keys)
+	fmt.Fprintf(w, "more than one body      %d\n", r.bodies)
+	fmt.Fprintf(w, "delivered, not stored   %d\n", r.strays)
+	fmt.Fprintf(w, "orphans and damage      %d\n", len(r.orphans))
 	for _, p := range r.orphans {
-		fmt.Println("  " + p)
+		fmt.Fprintln(w, "  "+p)
 	}
-	fmt.Printf("answered other than 2xx %d\n", r.refused)
-	fmt.Printf("given to the app again  %d (at least once: a kill between the app's answer and its settle)\n", r.repeats)
+	fmt.Fprintf(w, "answered other than 2xx %d\n", r.refused)
+	fmt.Fprintf(w, "given to the app again  %d (at least once: a kill between the app's answer and its settle)\n", r.repeats)
 	if !r.drained {
-		fmt.Println("the queue did not drain in 2 minutes")
+		fmt.Fprintln(w, "the queue did not drain in 2 minutes")
 	}
 }

@@ -1,0 +1,102 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Ledger is what the sending process knows: which events it made and which of them were
+// answered 2xx. Acknowledged ids also go to a file.
+type Ledger struct {
+	mu     sync.Mutex
+	acked  map[string]bool
+	open   []int64 // numbers that got no answer or a refusal: sent again in the next life
+	file   *bufio.Writer
+	prefix string
+	next   atomic.Int64
+	late   atomic.Int64 // answers other than 2xx while acuse was up
+}
+
+// NewLedger makes one that writes acknowledged ids to w, which lies outside what can be
+// lost. prefix begins every event id.
+func NewLedger(w io.Writer, prefix string) *Ledger {
+	return &Ledger{acked: map[string]bool{}, file: bufio.NewWriter(w), prefix: prefix}
+}
+
+// Load sends from clients connections until ctx ends, then writes down what was
+// acknowledged.
+func (l *Ledger) Load(ctx context.Context, addr string, clients int) error {
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() { l.send(ctx, addr) })
+	}
+	wg.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Flush()
+}
+
+// send posts events on one connection until ctx ends; first those left open.
+func (l *Ledger) send(ctx context.Context, addr string) {
+	c := &Client{Addr: addr, Timeout: 5 * time.Second}
+	defer c.Close()
+	for ctx.Err() == nil {
+		n, ok := l.takeOpen()
+		if !ok {
+			n = l.next.Add(1)
+		}
+		if !l.post(c, n) {
+			// acuse is gone, or is about to be: do not spin until the loop notices
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+}
+
+// post sends event n and writes down whether it was acknowledged.
+func (l *Ledger) post(c *Client, n int64) bool {
+	id := EventID(l.prefix, n)
+	now := time.Now()
+	status, _, err := c.Post("/in/load", Body(id, now), now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && status/100 == 2 {
+		l.acked[id] = true
+		fmt.Fprintln(l.file, id)
+		return true
+	}
+	if err == nil && status != http.StatusServiceUnavailable {
+		l.late.Add(1)
+	}
+	l.open = append(l.open, n)
+	return false
+}
+
+func (l *Ledger) takeOpen() (int64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.open) == 0 {
+		return 0, false
+	}
+	n := l.open[len(l.open)-1]
+	l.open = l.open[:len(l.open)-1]
+	return n, true
+}
+
+// Resend sends what never got its 2xx, as a provider would.
+func (l *Ledger) Resend(a *Acuse) {
+	c := &Client{Addr: a.Public}
+	defer c.Close()
+	for tries := 0; tries < 100; tries++ {
+		n, ok := l.takeOpen()
+		if !ok {
+			return
+		}
+		l.post(c, n)
+	}
+}
