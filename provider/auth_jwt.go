@@ -192,7 +192,7 @@ func (c *jwtCheck) cut(text string) (string, bool) {
 // mismatch: the token does not choose how it is checked.
 func (c *jwtCheck) parse(text string) (*jose.JSONWebSignature, Reason) {
 	head, rest, _ := strings.Cut(text, ".")
-	payload, _, _ := strings.Cut(rest, ".")
+	payload, signature, _ := strings.Cut(rest, ".")
 	h, err := strictURL.DecodeString(head)
 	if err != nil || !soundJSON(string(h)) {
 		return nil, MalformedHeader
@@ -201,6 +201,9 @@ func (c *jwtCheck) parse(text string) (*jose.JSONWebSignature, Reason) {
 		return nil, MalformedHeader
 	}
 	if alg := gjson.GetBytes(h, "alg"); alg.Type != gjson.String || !slices.Contains(c.algs, jose.SignatureAlgorithm(alg.Str)) {
+		return nil, SignatureMismatch
+	}
+	if _, err := strictURL.DecodeString(signature); err != nil { // one signature has one spelling
 		return nil, SignatureMismatch
 	}
 	token, err := jose.ParseSignedCompact(text, c.algs)
