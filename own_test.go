@@ -23,7 +23,7 @@ func TestOwnProviderFilesAreCheckedStrictly(t *testing.T) {
 	if err == nil {
 		t.Error("check takes it")
 	}
-	for _, want := range []string{"data/providers/acme.json: titel: unknown field", "data/providers/cut.json: ", "data/providers/deep.json: auth.of[1].message: ",
+	for _, want := range []string{"data/providers/acme.json: titel: unknown field", "data/providers/cut.json: line 1: it ends before its last brace", "data/providers/deep.json: auth.of[1].message: ",
 		`data/providers/other.json: name: "another" is not the name of the file`} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -43,4 +43,5 @@ func TestAnOwnFileReplacesOurs(t *testing.T) {
 	p.start()
 	p.must("POST", p.in("stripe"), []byte(`{"n":7}`), "X-Word", "word").is(t, 200, `"accepted"`)
 	p.must("POST", p.in("stripe"), []byte(`{"n":8}`), "X-Word", "other").is(t, 401)
+	p.api("POST", "/api/v1/sources/stripe/test", map[string]string{}).is(t, 200, "There is no sample of the provider stripe. Files in the folder providers/samples/stripe")
 }

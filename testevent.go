@@ -105,7 +105,10 @@ func (src *source) signedBy(rehearsal bool) admin.Says {
 func (src *source) sample(typ string, now time.Time) (req *provider.Request, rehearsal *provider.Checker, err error) {
 	sample, err := src.provider.Sample(typ, src.provider.SampleID(uint64(now.UnixMicro())))
 	if errors.Is(err, provider.ErrNoSample) {
-		return nil, nil, says(nil, admin.SaysNoSample, typ)
+		if types := src.provider.Types(); len(types) > 0 {
+			return nil, nil, says(nil, admin.SaysNoSample, typ, strings.Join(types, ", "))
+		}
+		return nil, nil, says(nil, admin.SaysNoSamples, src.provider.Name)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -474,7 +474,7 @@ func TestATestEventIsToldStepByStep(t *testing.T) {
 		t.Errorf("%d %s", r.Code, r.Body)
 	}
 	r = w.call(t, "POST", "/api/v1/sources/stripe/test", adminToken, `{"type":"no.such"}`)
-	if !strings.HasSuffix(r.Body.String(), `{"step":"failed","text":"There is no sample of the type no.such.","ms":0,"ok":false}`+"\n") {
+	if !strings.HasSuffix(r.Body.String(), `{"step":"failed","text":"There is no sample of the type no.such. Types: invoice.paid.","ms":0,"ok":false}`+"\n") {
 		t.Errorf("%s", r.Body)
 	}
 	if r := w.call(t, "POST", "/api/v1/sources/none/test", adminToken, ""); r.Code != http.StatusNotFound {

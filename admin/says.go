@@ -40,24 +40,25 @@ type Outcome struct {
 
 // What the steps of a test event say, and why one ends early. After each, its gaps.
 const (
-	SaysSecret    = "test.says.secret"    // slot, of how many
-	SaysTestKey   = "test.says.test_key"  // only the provider could sign
-	SaysUnsigned  = "test.says.unsigned"  // nothing is signed
-	SaysAnswered  = "test.says.answered"  // numbers of deliveries, status
-	SaysLeased    = "test.says.leased"    // kind of worker
-	SaysDelivered = "test.says.delivered" // destination, Outcome
-	SaysFailed    = "test.says.failed"    // destination, attempt, Outcome
-	SaysWaits     = "test.says.waits"     // a worker has to lease it
-	SaysNowhere   = "test.says.nowhere"   // the source has no destination
-	SaysNoSource  = "test.says.no_source" // name
-	SaysNoSample  = "test.says.no_sample" // type
-	SaysRefused   = "test.says.refused"   // provider.Reason
-	SaysNoEvent   = "test.says.no_event"  // the source cannot tell which event a sample is
-	SaysNoAnswer  = "test.says.no_answer" // of the public listener
-	SaysStatus    = "test.says.status"    // of the public listener's answer
-	SaysLost      = "test.says.lost"      // the archive does not have it
-	SaysGoesOn    = "test.says.goes_on"   // number of the delivery, seconds
-	saysBroken    = "test.says.broken"    // only the log knows more
+	SaysSecret    = "test.says.secret"     // slot, of how many
+	SaysTestKey   = "test.says.test_key"   // only the provider could sign
+	SaysUnsigned  = "test.says.unsigned"   // nothing is signed
+	SaysAnswered  = "test.says.answered"   // numbers of deliveries, status
+	SaysLeased    = "test.says.leased"     // kind of worker
+	SaysDelivered = "test.says.delivered"  // destination, Outcome
+	SaysFailed    = "test.says.failed"     // destination, attempt, Outcome
+	SaysWaits     = "test.says.waits"      // a worker has to lease it
+	SaysNowhere   = "test.says.nowhere"    // the source has no destination
+	SaysNoSource  = "test.says.no_source"  // name
+	SaysNoSample  = "test.says.no_sample"  // type, the types there are
+	SaysNoSamples = "test.says.no_samples" // provider
+	SaysRefused   = "test.says.refused"    // provider.Reason
+	SaysNoEvent   = "test.says.no_event"   // the source cannot tell which event a sample is
+	SaysNoAnswer  = "test.says.no_answer"  // of the public listener
+	SaysStatus    = "test.says.status"     // of the public listener's answer
+	SaysLost      = "test.says.lost"       // the archive does not have it
+	SaysGoesOn    = "test.says.goes_on"    // number of the delivery, seconds
+	saysBroken    = "test.says.broken"     // only the log knows more
 )
 
 // TestError is why a test event did not come to its end, where a person can do something

@@ -154,7 +154,7 @@ func testSteps(_ context.Context, r TestRequest, emit func(TestStep)) error {
 	emit(TestStep{"accepted", Says{SaysAnswered, []any{"#1", "200"}}, 4, true})
 	switch r.Type {
 	case "no.such":
-		return &TestError{Says: Says{SaysNoSample, []any{r.Type}}}
+		return &TestError{Says: Says{SaysNoSample, []any{r.Type, "invoice.paid"}}}
 	case "broken":
 		return errors.New("the disk is gone")
 	}

@@ -212,7 +212,7 @@ var spanish = map[string]string{
 	"password.none":             "no hay contraseña en la entrada estándar",
 	"capture.waiting":           "Abierta hasta %s. Hacer ahora que el proveedor envíe su saludo inicial a %s.",
 	"capture.address":           "la dirección de la fuente",
-	"capture.came":              "Llegó de %s a las %s. No verifica nada hasta confirmarlo:",
+	"capture.came":              "Llegó de %s el %s. No verifica nada hasta confirmarlo:",
 	"capture.next":              "  acuse source capture %[1]s --confirm    es el que muestra el proveedor\n  acuse source capture %[1]s --discard    no lo es",
 	"capture.over":              "no llegó ningún saludo inicial a %s",
 	"capture.over.todo":         "abrir la ventana otra vez y hacer que el proveedor lo envíe en menos de diez minutos",

@@ -45,7 +45,9 @@ func TestABrokenFileNamesFileFieldAndReason(t *testing.T) {
 		"another name":             {`"name":"x"`, `"name":"y"`, `name: "y" is not the name of the file`},
 		"success":                  {`"2xx"`, `"3xx"`, `response.success: want "2xx" or a list of codes`},
 		"two documents":            {`"response":{"success":"2xx"}}`, `"response":{"success":"2xx"}} {}`, "more than one JSON document"},
-		"no JSON":                  {`{"name"`, `{name`, "invalid character"},
+		"no JSON":                  {`{"name"`, `{name`, "line 1: invalid character"},
+		"a comma too many":         {`"status":200,`, `"status":200,,`, "line 4: invalid character ','"},
+		"an end too early":         {`"response":{"success":"2xx"}}`, `"response":{"success":"2xx"}`, "line 4: it ends before its last brace"},
 		"reply condition":          {`"response":{"success":"2xx"}`, `"response":[{"match":{"cookie":1},"success":"2xx"}]`, "response[0].match.cookie: unknown field"},
 	} {
 		text := strings.Replace(base, tc.old, tc.new, 1)

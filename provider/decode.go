@@ -90,7 +90,7 @@ func strict(path string, b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var doc json.RawMessage
 	if err := d.Decode(&doc); err != nil {
-		return at(path, "%v", err)
+		return at(path, "%s", misspelt(b, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return at(path, "more than one JSON document")
@@ -107,6 +107,21 @@ func strict(path string, b []byte, v any) error {
 		return at(path, "%v", err)
 	}
 	return nil
+}
+
+// misspelt names the line of a text that is no JSON.
+func misspelt(b []byte, err error) string {
+	end := len(b)
+	var wrong *json.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		end = int(min(wrong.Offset, int64(len(b))))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("it ends before its last brace")
+	default:
+		return err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", 1+bytes.Count(b[:end], []byte("\n")), err)
 }
 
 func at(path, format string, args ...any) error {
