@@ -43,5 +43,5 @@ func TestAnOwnFileReplacesOurs(t *testing.T) {
 	p.start()
 	p.must("POST", p.in("stripe"), []byte(`{"n":7}`), "X-Word", "word").is(t, 200, `"accepted"`)
 	p.must("POST", p.in("stripe"), []byte(`{"n":8}`), "X-Word", "other").is(t, 401)
-	p.api("POST", "/api/v1/sources/stripe/test", map[string]string{}).is(t, 200, "There is no sample of the provider stripe. Files in the folder providers/samples/stripe")
+	p.api("POST", "/api/v1/sources/stripe/test", map[string]string{}).is(t, 409, "There is no sample of the provider stripe. Files in the folder providers/samples/stripe")
 }
