@@ -117,7 +117,7 @@ func start(dir string, lines *bufio.Scanner) (*load.Acuse, error) {
 
 func results(lines *bufio.Scanner) (passed, failed int, err error) {
 	line := func(a ...any) error {
-		_, err := fmt.Printf("%-20s  %-38s  %-16s  %-28s  %s\n", a...)
+		_, err := fmt.Printf("%-18s  %-28s  %-26s  %-14s  %s\n", a...)
 		return err // nobody reads on
 	}
 	if err := line("provider", "library", "signed by", "retry", "result"); err != nil {
