@@ -173,22 +173,15 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.opt.Stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return a.misuse(cmd, err.Error()) })
-	root.SetHelpTemplate(helpTemplate)
 	root.AddCommand(
 		a.serveCommand(), a.checkCommand(), a.configCommand(), a.demoCommand(), a.versionCommand(), a.healthCommand(),
 		a.statusCommand(), a.listCommand(), a.showCommand(), a.bodyCommand(), a.tailCommand(),
 		a.resendCommand(), a.cancelCommand(), a.deadCommand(), a.rejectionsCommand(), a.releaseCommand(),
 		a.testCommand(), a.sourceCommand(), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.exportCommand(), a.importCommand(), a.providerCommand(),
 	)
+	a.localize(root)
 	return root
 }
-
-// helpTemplate shows the examples first: they answer most questions.
-const helpTemplate = `{{if .Example}}{{.Example}}
-
-{{end}}{{.Short}}
-
-{{.UsageString}}`
 
 // command makes a command whose texts are the words "cmd.KEY" and "example.KEY".
 // args and run may be nil for one that only holds others.

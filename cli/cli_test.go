@@ -62,9 +62,10 @@ func TestEveryWordThatIsUsedIsThere(t *testing.T) {
 
 func TestEveryCommandShowsTwoExamplesFirst(t *testing.T) {
 	t.Parallel()
+	lang := ""
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
-		if c.Name() == "help" || c.Name() == "completion" {
+		if c.Name() == "completion" { // of cobra's own
 			return
 		}
 		var out bytes.Buffer
@@ -76,6 +77,13 @@ func TestEveryCommandShowsTwoExamplesFirst(t *testing.T) {
 		if len(lines) < 4 || !strings.HasPrefix(lines[0], "  acuse ") || !strings.HasPrefix(lines[1], "  acuse ") || lines[2] != "" {
 			t.Errorf("%s: %q", c.CommandPath(), out.String()[:min(120, out.Len())])
 		}
+		if lang == "es" {
+			for _, word := range []string{"Usage", "Flags", "Examples", "help for", "Available", "default", "Use \"", "for more"} {
+				if strings.Contains(out.String(), word) {
+					t.Errorf("%s: %q in the Spanish help", c.CommandPath(), word)
+				}
+			}
+		}
 		if strings.Contains(out.String(), "[cmd.") || strings.Contains(out.String(), "[flag.") {
 			t.Errorf("%s: a word is missing", c.CommandPath())
 		}
@@ -83,7 +91,7 @@ func TestEveryCommandShowsTwoExamplesFirst(t *testing.T) {
 			visit(sub)
 		}
 	}
-	for _, lang := range []string{"en", "es"} {
+	for _, lang = range []string{"en", "es"} {
 		visit(New(Options{Env: []string{"ACUSE_LANG=" + lang}}))
 	}
 }
@@ -282,4 +290,13 @@ func TestConfigExampleIsTheFirstFile(t *testing.T) {
 	for _, lang := range []string{"en", "es"} {
 		call(t, Options{Env: []string{"LANG=" + lang}}, "config", "example").want(t, 0, string(config.Example(lang)))
 	}
+}
+
+func TestHelpOfACommandByItsName(t *testing.T) {
+	t.Parallel()
+	flag, word := call(t, Options{}, "source", "capture", "-h"), call(t, Options{}, "help", "source", "capture")
+	if flag.code != 0 || word.code != 0 || flag.out != word.out || !strings.Contains(flag.out, "--confirm") {
+		t.Errorf("%+v\n%+v", flag, word)
+	}
+	call(t, Options{}, "help", "resned").want(t, 2, "", `unknown command "resned"; did you mean "resend"?`)
 }

@@ -26,6 +26,7 @@ var examples = map[string]string{
 	"rejections":     "  acuse rejections\n  acuse rejections --source stripe",
 	"release":        "  acuse release --source stripe --dry-run\n  acuse release 10482",
 	"test":           "  acuse test stripe\n  acuse test stripe --type invoice.paid --deliver",
+	"help":           "  acuse help\n  acuse help resend",
 	"source":         "  acuse source capture notion\n  acuse source capture notion --confirm",
 	"source.capture": "  acuse source capture notion\n  acuse source capture notion --confirm",
 	"token":          "  acuse token create ci --scope read\n  acuse token list",
