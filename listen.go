@@ -20,8 +20,8 @@ type listeners struct {
 }
 
 // listen opens all three or none.
-func (s *server) listen() (ls *listeners, err error) {
-	ls = &listeners{}
+func (s *server) listen() (_ *listeners, err error) {
+	ls := &listeners{}
 	defer func() {
 		if err != nil {
 			ls.close()

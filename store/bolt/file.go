@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -22,11 +21,7 @@ func (d *DB) touch() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = engine.Sync(d.dir)
-	if above := engine.Sync(filepath.Dir(d.dir)); !errors.Is(above, os.ErrPermission) {
-		err = errors.Join(err, above)
-	}
-	if err != nil {
+	if err := engine.SyncNames(d.dir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

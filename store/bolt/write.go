@@ -106,7 +106,7 @@ func (d *DB) try(batch []*write) (bad *write, err error) {
 	if d.removed() {
 		w.forget()
 		w.sick = true
-		return nil, errors.New("the data file was removed or replaced under the running process")
+		return nil, engine.ErrReplaced
 	}
 	d.space.Used(size(batch))
 	d.mu.Lock()

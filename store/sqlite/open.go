@@ -48,7 +48,9 @@ type DB struct {
 	schema    int
 
 	w           *writer // of the committer's goroutine alone, as is
-	journalHeld bool    // by another program's read; it was told
+	file, wal   engine.Named
+	lost        bool // one of them is: nothing is written any more
+	journalHeld bool // by another program's read; it was told
 	readers     readers
 
 	once     sync.Once // of Close
@@ -185,10 +187,34 @@ func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
 	if err == nil {
 		err = c.scripts(d.pragmas())
 	}
+	if err == nil {
+		err = d.named(c)
+	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// named sees that the names of data file and journal survive power loss: SQLite takes no
+// notice when syncing the folder fails. It remembers which files have them, so that a
+// commit to a file without a name is noticed.
+func (d *DB) named(c *conn) error {
+	if _, err := c.number("SELECT count(*) FROM sqlite_schema"); err != nil { // opens the journal
+		return err
+	}
+	if d.lost = d.lost || d.file.Known() && !d.file.Kept(); d.lost {
+		return engine.ErrReplaced
+	}
+	if err := engine.SyncNames(d.dir); err != nil {
+		return err
+	}
+	var err error
+	if d.file, err = engine.NameOf(d.path); err != nil {
+		return err
+	}
+	d.wal, err = engine.NameOf(d.path + "-wal")
+	return err
 }
 
 // pragmas of the writer.

@@ -86,6 +86,9 @@ const slow = 200 * time.Millisecond
 // nothing of it is.
 func (d *DB) transact(batch []*write, alone bool) error {
 	w, began := d.w, time.Now()
+	if d.lost {
+		return engine.ErrReplaced
+	}
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -97,6 +100,9 @@ func (d *DB) transact(batch []*write, alone bool) error {
 	if _, err := w.exec("COMMIT"); err != nil {
 		w.rollback()
 		return err
+	}
+	if d.lost = !d.file.Kept() || !d.wal.Kept(); d.lost {
+		return engine.ErrReplaced // the commit went to a file without a name
 	}
 	took := time.Since(began)
 	if took > slow {

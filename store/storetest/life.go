@@ -33,6 +33,21 @@ var lifeTests = []test{
 		e.is(err, store.ErrLocked)
 		e.accepted(arrival("s", "a"))
 	}},
+	{"P1", "nothing is accepted into a file that was removed", func(e *env) {
+		e.accepted(arrival("s", "a"))
+		files, err := filepath.Glob(filepath.Join(e.dir, "acuse.db*"))
+		e.ok(err)
+		for _, f := range append(files, filepath.Join(e.dir, "acuse.bolt")) {
+			if err := os.Remove(f); err != nil && !errors.Is(err, os.ErrNotExist) {
+				e.Fatal(err)
+			}
+		}
+		for range 3 {
+			_, err = e.s.Accept(e.Context(), arrival("s", "b"))
+			e.is(err, store.ErrUnavailable)
+		}
+		same(e, "writable", e.s.Health().Writable, false)
+	}},
 	{"", "after Close every call says so", func(e *env) {
 		e.accepted(arrival("s", "a"))
 		s := e.s

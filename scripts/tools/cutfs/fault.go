@@ -40,6 +40,13 @@ func (d *Disk) Heal() (hits int) {
 	return hits
 }
 
+// Hits tells how many operations the fault has failed so far.
+func (d *Disk) Hits() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fault.hits
+}
+
 // enter is called at the beginning of each operation, with the lock held; op 0 is one that no
 // fault concerns.
 func (d *Disk) enter(op Op) syscall.Errno {

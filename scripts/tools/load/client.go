@@ -16,6 +16,8 @@ import (
 type Client struct {
 	Addr    string
 	Timeout time.Duration // of one exchange; default 30 s
+	// RetryAfter of the last answer; "" is none.
+	RetryAfter string
 
 	conn net.Conn
 	in   *bufio.Reader
@@ -73,6 +75,7 @@ func (c *Client) read() (status int, body []byte, err error) {
 		return 0, nil, fmt.Errorf("status line: %w", err)
 	}
 	length, keep := -1, true
+	c.RetryAfter = ""
 	for {
 		if line, err = c.in.ReadSlice('\n'); err != nil {
 			return 0, nil, err
@@ -86,6 +89,8 @@ func (c *Client) read() (status int, body []byte, err error) {
 			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
 				return 0, nil, fmt.Errorf("content-length: %w", err)
 			}
+		case "retry-after":
+			c.RetryAfter = strings.TrimSpace(value)
 		case "connection":
 			keep = !strings.EqualFold(strings.TrimSpace(value), "close")
 		}

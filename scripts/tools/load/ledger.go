@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +15,15 @@ import (
 // Ledger is what the sending process knows: which events it made and which of them were
 // answered 2xx. Acknowledged ids also go to a file.
 type Ledger struct {
-	mu     sync.Mutex
-	acked  map[string]bool
-	open   []int64 // numbers that got no answer or a refusal: sent again in the next life
-	file   *bufio.Writer
-	prefix string
-	next   atomic.Int64
-	late   atomic.Int64 // answers other than 2xx while acuse was up
+	mu      sync.Mutex
+	acked   map[string]bool
+	open    []int64 // numbers that got no answer or a refusal: sent again in the next life
+	file    *bufio.Writer
+	prefix  string
+	next    atomic.Int64
+	refused []time.Duration // how long each 503 took
+	bare    int             // answers of 503 without Retry-After
+	late    atomic.Int64    // answers other than 2xx while acuse was up
 }
 
 // NewLedger makes one that writes acknowledged ids to w, which lies outside what can be
@@ -70,8 +73,15 @@ func (l *Ledger) post(c *Client, n int64) bool {
 		fmt.Fprintln(l.file, id)
 		return true
 	}
-	if err == nil && status != http.StatusServiceUnavailable {
+	switch {
+	case err != nil:
+	case status != http.StatusServiceUnavailable:
 		l.late.Add(1)
+	default:
+		l.refused = append(l.refused, time.Since(now))
+		if c.RetryAfter == "" {
+			l.bare++
+		}
 	}
 	l.open = append(l.open, n)
 	return false
@@ -99,4 +109,27 @@ func (l *Ledger) Resend(a *Acuse) {
 		}
 		l.post(c, n)
 	}
+}
+
+// Answers counts what was answered so far: 2xx, 503, those of them without Retry-After, and
+// how long 99 of 100 answers of 503 took at most.
+func (l *Ledger) Answers() (acked, refused, bare int, p99 time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	took := slices.Sorted(slices.Values(l.refused))
+	if n := len(took); n > 0 {
+		p99 = took[min(n-1, n*99/100)]
+	}
+	return len(l.acked), len(took), l.bare, p99
+}
+
+// One sends the next event, or one left open, and tells whether it was acknowledged.
+func (l *Ledger) One(addr string) bool {
+	c := &Client{Addr: addr, Timeout: 5 * time.Second}
+	defer c.Close()
+	n, ok := l.takeOpen()
+	if !ok {
+		n = l.next.Add(1)
+	}
+	return l.post(c, n)
 }

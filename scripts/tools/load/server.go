@@ -127,8 +127,9 @@ func (a *Acuse) Launch(env ...string) error {
 }
 
 func (a *Acuse) awaitHealth() error {
+	client := http.Client{Timeout: time.Second} // another program may hold the port and say nothing
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		if res, err := http.Get("http://" + a.Public + "/healthz"); err == nil {
+		if res, err := client.Get("http://" + a.Public + "/healthz"); err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {
 				return nil
