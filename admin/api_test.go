@@ -468,7 +468,7 @@ func TestOtherMethodsAre405WithAllow(t *testing.T) {
 func TestATestEventIsToldStepByStep(t *testing.T) {
 	t.Parallel()
 	w := seeded(t, 0)
-	r := w.call(t, "POST", "/api/v1/sources/stripe/test", adminToken, `{"type":"invoice.paid","deliver":true}`)
+	r := w.call(t, "POST", "/api/v1/sources/stripe/test", adminToken, `{"type":"invoice.paid"}`)
 	want := `{"step":"signed","text":"with secret 1 of 2","ms":0,"ok":true}` + "\n" + `{"step":"accepted","text":"#1, answered 200","ms":4,"ok":true}` + "\n"
 	if r.Code != http.StatusOK || r.Header().Get("Content-Type") != "application/x-ndjson" || r.Body.String() != want {
 		t.Errorf("%d %s", r.Code, r.Body)

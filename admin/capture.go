@@ -61,6 +61,7 @@ func (a *Admin) doCapture(r *http.Request, by store.Actor, act string) (CaptureS
 	case errors.Is(err, ErrNothingCaptured):
 		return state, apiError{http.StatusConflict, "nothing-captured", "open the window, then have the provider send its handshake"}
 	case err != nil:
+		a.opt.Log.Warn("capture", "source", source, "action", act, "err", err.Error())
 		return state, apiError{http.StatusConflict, "capture", err.Error()}
 	}
 	a.note(r.Context(), store.AuditEntry{By: by, Act: word, Subject: source})
@@ -145,7 +146,7 @@ func (a *Admin) captureAct(w http.ResponseWriter, r *http.Request) error {
 	var refused apiError
 	switch {
 	case errors.As(err, &refused) && refused.status == http.StatusConflict:
-		visitOf(ctx).flash(ctx, "bad", l.T("capture.failed", refused.detail))
+		visitOf(ctx).flash(ctx, "bad", l.T("capture.failed", l.known("capture.why.", refused.slug)))
 	case err != nil:
 		return err
 	case s.Snippet != "":

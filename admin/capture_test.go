@@ -69,7 +69,7 @@ func TestASecretFromAHandshakeIsShownUntilItIsDecided(t *testing.T) {
 		t.Error("there is nothing to confirm yet")
 	}
 	act("confirm")
-	page("Not done: open the window")
+	page("Not done: nothing came yet. Open the window")
 	act("open")
 	page("Open; ends", "Close the window")
 	*state = CaptureState{Value: "<shown-in-clear>", From: "192.0.2.1", At: noon}

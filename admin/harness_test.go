@@ -43,7 +43,7 @@ func serveHarness(addr string) error {
 		return err
 	}
 	go full.work(ctx)
-	out := map[string]any{"name": ownerName, "password": ownerPassword, "deliveries": full.id}
+	out := map[string]any{"name": ownerName, "password": ownerPassword, "deliveries": full.id, "rejections": full.rejected}
 	for name, h := range map[string]http.Handler{"full": full, "empty": empty} {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
@@ -64,7 +64,15 @@ func serveHarness(addr string) error {
 
 // ServeHTTP lets a browser test make an event arrive while a page is open.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/harness/arrive" {
+	switch r.URL.Path {
+	case "/harness/arrive":
+	case "/harness/handshake":
+		w.mu.Lock()
+		w.captured = CaptureState{Value: "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl", From: "203.0.113.24", At: w.now()}
+		w.mu.Unlock()
+		rw.WriteHeader(http.StatusNoContent)
+		return
+	default:
 		w.admin.ServeHTTP(rw, r)
 		return
 	}

@@ -64,7 +64,7 @@ func checkAttr(t *testing.T, page, element string, at html.Attribute) {
 	switch {
 	case strings.HasPrefix(at.Key, "on"), at.Key == "style", at.Key == "srcdoc":
 		t.Errorf("%s: %s has %s=%q", page, element, at.Key, at.Val)
-	case at.Key == "href" && strings.HasPrefix(page, "/sources/") && slices.Contains(slices.Concat(aboutOf("stripe").Docs, aboutOf("telegram").Docs), at.Val):
+	case at.Key == "href" && strings.HasPrefix(page, "/sources/") && slices.Contains(slices.Concat(aboutOf("stripe").Docs, aboutOf("telegram").Docs, aboutOf("notion").Docs), at.Val):
 		// the provider's own pages, as its file names them
 	case at.Key == "href" || at.Key == "src" || at.Key == "action":
 		if !strings.HasPrefix(at.Val, "/") && !strings.HasPrefix(at.Val, "#") && at.Val != "https://acuse.dev/docs" || strings.HasPrefix(at.Val, "//") {

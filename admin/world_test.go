@@ -29,7 +29,9 @@ type world struct {
 	now      func() time.Time
 	released []int64
 	rechecks []RecheckRequest
+	captured CaptureState     // of the source notion
 	id       map[string]int64 // deliveries by the name that the seed gave them
+	rejected []int64          // rejections, newest first
 
 	mu    sync.Mutex
 	woken []string
@@ -59,7 +61,7 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	w.tokens = access.NewTokens(access.TokensOptions{Accounts: db, AdminToken: adminToken, Now: now})
 	w.admin, err = New(Options{Archive: db, Operator: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
 		Sessions: access.NewSessionStore(db, now), Files: os.DirFS("."), Sources: worldSources, Destinations: worldDestinations,
-		Recheck: w.recheck,
+		Recheck: w.recheck, Capture: w.capture,
 		Release: w.release, NewKey: func(s, e, d string) string { return s + ":" + e + ":" + d }, Wake: w.wake, Health: db.Health,
 		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
@@ -92,6 +94,8 @@ func worldSources() []Source {
 		{Name: "bot", About: aboutOf("telegram"), WindowWhy: provider.WindowWeek, Provider: "telegram", Title: "Telegram", Address: "https://hooks.example.org/in/bot", Secrets: 1, DeliverTo: []string{"agent"},
 			AuthHeaders: []string{"X-Telegram-Bot-Api-Secret-Token"}, Window: 7 * 24 * time.Hour},
 		{Name: "q", Provider: "query-token", Title: "Query token", Address: "https://hooks.example.org/in/q", Secrets: 1, DeliverTo: []string{"app"}, AuthQuery: []string{"t"}},
+		{Name: "notion", About: aboutOf("notion"), WindowWhy: provider.WindowWeek, Provider: "notion", Title: "Notion", Address: "https://hooks.example.org/in/notion", Waiting: true, Captures: true,
+			DeliverTo: []string{"agent"}, AuthHeaders: []string{"X-Notion-Signature"}, Window: 7 * 24 * time.Hour},
 		{Name: "sensor", Address: "https://hooks.example.org/in/sensor", Unsigned: true, DeliverTo: []string{"app"}},
 	}
 }
@@ -144,6 +148,23 @@ func (w *world) recheck(_ context.Context, r RecheckRequest) (Rechecked, error) 
 	return out, nil
 }
 
+// capture is that of the edge for the source notion; a handshake comes through the harness.
+func (w *world) capture(_ context.Context, source, act string) (CaptureState, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case source != "notion":
+		return CaptureState{}, ErrNoCapture
+	case act == "open":
+		w.captured = CaptureState{Until: w.now().Add(10 * time.Minute)}
+	case act == "confirm" && w.captured.Value == "":
+		return CaptureState{}, ErrNothingCaptured
+	case act == "confirm", act == "discard":
+		w.captured = CaptureState{}
+	}
+	return w.captured, nil
+}
+
 func (w *world) release(_ context.Context, _ string, ids []int64, _ bool, _ store.Actor) (int, int, error) {
 	w.released = append(w.released, ids...)
 	return len(ids), 0, nil
@@ -152,6 +173,12 @@ func (w *world) release(_ context.Context, _ string, ids []int64, _ bool, _ stor
 func testSteps(_ context.Context, r TestRequest, emit func(TestStep)) error {
 	emit(TestStep{"signed", Says{SaysSecret, []any{1, 2}}, 0, true})
 	emit(TestStep{"accepted", Says{SaysAnswered, []any{"#1", "200"}}, 4, true})
+	if r.Deliver {
+		emit(TestStep{"leased", Says{SaysLeased, []any{"http"}}, 1, true})
+		emit(TestStep{"failed", Says{SaysFailed, []any{"app", 1, Outcome{Class: "refused"}}}, 3, false})
+		emit(TestStep{"leased", Says{SaysLeased, []any{"http"}}, 10002, true})
+		emit(TestStep{"delivered", Says{SaysDelivered, []any{"app", Outcome{Status: 204}}}, 38, true})
+	}
 	switch r.Type {
 	case "no.such":
 		return &TestError{Says: Says{SaysNoSample, []any{r.Type, "invoice.paid"}}}
@@ -461,7 +488,11 @@ func (w *world) seedRejections(ctx context.Context, at func(float64) time.Time) 
 			}
 		}
 	}
-	return nil
+	kept, err := w.db.RejectionList(ctx, "", 0, 100)
+	for _, r := range kept {
+		w.rejected = append(w.rejected, r.ID)
+	}
+	return err
 }
 
 // seeded is a world for one test, with an owner who can log in.

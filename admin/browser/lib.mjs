@@ -63,6 +63,7 @@ export async function accessible(page, only) {
 export async function shot(page, name) {
   if (!process.env.SHOTS) return;
   mkdirSync(process.env.SHOTS, { recursive: true });
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
 }
 
@@ -75,7 +76,9 @@ export function paths(info) {
     quarantined: `/deliveries/${d.quarantined}`, hostile: `/deliveries/${d.xss}`, raw: `/deliveries/${d.broken}?body=raw`, broken: `/deliveries/${d.broken}`,
     big: `/deliveries/${d.big}`, deep: `/deliveries/${d.deep}`, binary: `/deliveries/${d.binary}`, long: `/deliveries/${d.long}`, empty: `/deliveries/${d.empty}`, rtl: `/deliveries/${d.rtl}`,
     resend: `/deliveries/${d.retry}/resend`, cancel: `/deliveries/${d.retry}/cancel`, selected: `/resend?id=${d.dead}&id=${d.two}`, dead: "/dead",
-    rejections: "/rejections", rejection: "/rejections/6", sources: "/sources", destinations: "/destinations", account: "/settings/account",
+    rejections: "/rejections", "rejections-of-one": "/rejections?source=stripe", "rejections-none": "/rejections?source=sensor", recheck: "/rejections/recheck?source=stripe",
+    ...Object.fromEntries(info.rejections.map((id, i) => [`rejection-${i + 1}`, `/rejections/${id}`])),
+    sources: "/sources", source: "/sources/stripe", "source-token": "/sources/bot", "source-unsigned": "/sources/sensor", capture: "/sources/notion", destinations: "/destinations", account: "/settings/account",
     tokens: "/settings/tokens", about: "/settings/about", keyboard: "/keyboard", "not-found": "/nowhere",
   };
 }
