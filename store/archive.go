@@ -82,25 +82,31 @@ type Delivery struct {
 
 // Job is one delivery for one destination.
 type Job struct {
-	ID          int64
-	Delivery    int64
-	Destination string
-	Key         string
-	State       JobState
-	Attempts    int       // over the job's whole life
-	Spent       int       // since the last resend
-	DueAt       time.Time // of a queued job
-	SettledAt   time.Time // zero: not settled
-	LastStatus  int
-	LastClass   string
-	LastError   string
-	LastMicros  int64 // duration of the last attempt
-	Reason      DeadReason
-	Resend      bool
-	Note        string // rule of a filtered one
-	LeaseToken  int64
-	LeaseOwner  string
-	LeaseUntil  time.Time
+	ID           int64
+	Delivery     int64
+	Destination  string
+	Key          string
+	State        JobState
+	Attempts     int       // over the job's whole life
+	Spent        int       // since the last resend
+	DueAt        time.Time // of a queued job
+	SettledAt    time.Time // zero: not settled
+	LastStatus   int
+	LastClass    string
+	LastError    string
+	LastMicros   int64 // duration of the last attempt
+	Reason       DeadReason
+	Resend       bool
+	Note         string    // rule of a filtered one
+	Order        string    // value of its order; empty: none
+	Strict       bool      // as a dead letter it blocks its order
+	Waits        bool      // queued behind another of its order: it has no due time
+	Moved        bool      // went to the end of its order: resent or revived
+	TurnAt       time.Time // when its turn in the order came; zero: not yet, or over
+	SupersededBy int64     // delivery that replaced it; 0 is none
+	LeaseToken   int64
+	LeaseOwner   string
+	LeaseUntil   time.Time
 }
 
 // Attempt is one try of a job.

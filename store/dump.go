@@ -76,7 +76,10 @@ type JobRow struct {
 	Job
 	Since       time.Time // its age counts from here
 	Passthrough bool
-	Revived     bool // a duplicate queued it again since the last resend
+	Revived     bool  // a duplicate queued it again since the last resend
+	Place       int64 // in its order
+	Turn        int   // in its order: 0 not in it, 1 its turn, 2 waits
+	Latest      int64 // digest of what it is the latest version of; 0 is none
 }
 
 // KeyRow is a claimed key.

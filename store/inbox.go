@@ -73,7 +73,17 @@ type NewJob struct {
 	Destination string   // at most one job of an event goes to each, else ErrRefused
 	Key         string   // idempotency key of every attempt; not empty
 	State       JobState // Queued, or Filtered
-	Note        string   // why it is filtered: the rule's text
+	Note        string   // why it is filtered: the rule's text; or what a person should know of a queued one
+	// Order is the value whose jobs are worked on one at a time at this destination, by
+	// delivery number; empty: no order.
+	Order string
+	// Strict: as a dead letter it blocks what comes after it in its order.
+	Strict bool
+	// Latest: it supersedes the queued, unleased jobs at this destination of earlier
+	// deliveries of the same source, resource, type and unit of version whose Latest was set
+	// too and whose version is lower (Newer). An event without a resource or an orderable
+	// version supersedes nothing.
+	Latest bool
 }
 
 // Outcome is what became of one event.

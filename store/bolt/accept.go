@@ -78,6 +78,13 @@ func (w *writer) accept(one *write) error {
 			return err
 		}
 	}
+	for i := range a.Events { // what they revive goes behind the request's own
+		if out := &one.outcomes[i]; out.Kind == store.Duplicate {
+			if out.Revived, err = w.duplicate(out.Delivery, &a.Events[i], a.Accepted()); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -92,8 +99,7 @@ func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, paylo
 			return out, payload, err
 		}
 		if holder != 0 && expires > engine.Milli(at) {
-			revived, err := w.duplicate(holder, e, at)
-			return store.Outcome{Kind: store.Duplicate, Delivery: holder, Revived: revived}, payload, err
+			return store.Outcome{Kind: store.Duplicate, Delivery: holder}, payload, nil
 		}
 		earlier = holder // its window has passed
 	}
@@ -131,7 +137,7 @@ func (w *writer) identified(d *delivery, e *store.Event, at time.Time) error {
 		return err
 	}
 	for _, j := range e.Jobs {
-		if err := w.addJob(d, j, at, false, false); err != nil {
+		if err := w.addJob(d, j, e, at, false, false); err != nil {
 			return err
 		}
 	}
@@ -201,8 +207,8 @@ func (w *writer) duplicate(id int64, e *store.Event, at time.Time) (revived bool
 			continue
 		}
 		old := j
-		j.state, j.due, j.since, j.spent, j.settled, j.reason, j.revived = store.Queued, engine.Milli(at), engine.Milli(at), 0, 0, 0, true
-		if err := w.change(&old, &j); err != nil {
+		j.revived = true
+		if err := w.requeue(&old, &j, engine.Milli(at)); err != nil {
 			return false, err
 		}
 		revived = true
@@ -210,8 +216,9 @@ func (w *writer) duplicate(id int64, e *store.Event, at time.Time) (revived bool
 	return revived, nil
 }
 
-// addJob adds one new job to a delivery; the caller writes the delivery.
-func (w *writer) addJob(d *delivery, n store.NewJob, at time.Time, resend, passthrough bool) error {
+// addJob adds one new job to a delivery; the caller writes the delivery. Without an event
+// it supersedes nothing.
+func (w *writer) addJob(d *delivery, n store.NewJob, e *store.Event, at time.Time, resend, passthrough bool) error {
 	destination, err := w.nameID(n.Destination)
 	if err != nil {
 		return err
@@ -222,13 +229,30 @@ func (w *writer) addJob(d *delivery, n store.NewJob, at time.Time, resend, passt
 	}
 	j := job{
 		id: id, delivery: d.id, destination: destination, state: n.State, due: engine.Milli(at), since: engine.Milli(at),
-		key: n.Key, note: n.Note, resend: resend, passthrough: passthrough,
+		key: n.Key, note: n.Note, resend: resend, passthrough: passthrough, order: n.Order, strict: n.Strict && n.Order != "",
 	}
-	if j.state != store.Queued {
+	switch {
+	case j.state != store.Queued:
 		j.settled = engine.Milli(at)
+	case j.order != "":
+		j.due, j.turn, j.place = engine.Never, engine.Waits, engine.Place(d.id)
+	}
+	if j.state == store.Queued && n.Latest && e != nil {
+		j.latest = engine.Latest(w.name(d.source), e)
 	}
 	d.jobs = append(d.jobs, id)
-	return w.change(nil, &j)
+	if err := w.change(nil, &j); err != nil {
+		return err
+	}
+	if j.turn != engine.NoTurn {
+		if err := w.advance(destination, j.order, engine.Milli(at)); err != nil {
+			return err
+		}
+	}
+	if j.latest == 0 {
+		return nil
+	}
+	return w.supersede(&j, d.source, e, engine.Milli(at))
 }
 
 // remember puts a new delivery into the cache once it is committed, for those of its

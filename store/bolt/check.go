@@ -216,7 +216,7 @@ func (c *check) orphans() {
 
 // indexes looks for keys that lead nowhere, or to what is not in that state any more.
 func (c *check) indexes() {
-	for _, t := range []table{tDue, tLeases, tEnded, tDead, tResent} {
+	for _, t := range []table{tDue, tLeases, tEnded, tDead, tResent, tTurns, tLine, tHeads, tLatest} {
 		c.each(t, nil, func(k, _ []byte) {
 			j, err := c.x.job(last(k))
 			if err != nil || !has(j.indexKeys(), t, k) {
@@ -232,6 +232,19 @@ func (c *check) indexes() {
 			}
 		})
 	}
+	var line []byte // of the key before
+	c.each(tLine, nil, func(k, _ []byte) {
+		if at := k[:len(k)-16]; !bytes.Equal(at, line) {
+			line = append(line[:0], at...)
+			turns := 0
+			for range c.x.keys(tTurns, at, false) {
+				turns++
+			}
+			if turns != 1 {
+				c.wrong("orders have not one job whose turn it is, such as that of job %d", last(k))
+			}
+		}
+	})
 	rows := map[table]int64{}
 	for _, t := range []table{tRejections, tSame, tRing, tRingAge} {
 		c.each(t, nil, func(_, _ []byte) { rows[t]++ })

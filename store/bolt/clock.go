@@ -24,6 +24,15 @@ func (d *DB) Shift(ctx context.Context, now time.Time, by time.Duration) error {
 				}
 			}
 		}
+		for k := range w.keys(tLine, nil, false) {
+			j, err := w.jobOf(0, last(k))
+			if err != nil {
+				return err
+			}
+			if j.turn == engine.Waits && from <= j.since && j.since <= to {
+				waiting = append(waiting, j.id)
+			}
+		}
 		for _, id := range waiting {
 			if err := w.shift(id, by.Milliseconds()); err != nil {
 				return err
@@ -40,10 +49,15 @@ func (w *writer) shift(id, by int64) error {
 	}
 	j := old
 	j.since += by
-	if j.state == store.Leased {
+	switch {
+	case j.turn == engine.Waits:
+	case j.state == store.Leased:
 		j.until += by
-	} else {
+	default:
 		j.due += by
+	}
+	if j.turn == engine.Turn {
+		j.turnAt += by
 	}
 	return w.change(&old, &j)
 }

@@ -18,6 +18,7 @@ var oneDelivery = delivery{
 var oneJob = job{
 	id: 11, delivery: 7, destination: 3, state: store.Leased, due: 1, since: 2, attempts: 3, spent: 1, token: 99, owner: "n1", until: 5, settled: 6,
 	reason: store.Exhausted, lastStatus: -1, lastClass: "status", lastError: "503", lastMicros: 8, resend: true, passthrough: true, revived: true, key: "k", note: "rule",
+	order: "in_1", strict: true, place: 7 << 20, turn: 1, turnAt: 8, latest: -9, supersededBy: 12,
 }
 
 var oneAttempt = attempt{job: 11, id: 99, n: 3, started: 4, resend: true, owner: "n1", result: store.Result{Outcome: store.Failed, Status: 503, Class: "status",
@@ -46,7 +47,11 @@ func TestRecordsOfOtherVersionsAreRead(t *testing.T) {
 		t.Errorf("with more: %+v %v", got, err)
 	}
 	before := oneJob
-	before.note = ""
+	before.order, before.strict, before.place, before.turn, before.turnAt, before.latest, before.supersededBy = "", false, 0, 0, 0, 0, 0
+	if got, err := decodeJob(11, before.encode()); err != nil || got != before {
+		t.Errorf("of the first version: %+v %v", got, err)
+	}
+	b, before.note = before.encode(), ""
 	if got, err := decodeJob(11, b[:len(b)-len("rule")-1]); err != nil || got != before {
 		t.Errorf("with fewer: %+v %v", got, err)
 	}

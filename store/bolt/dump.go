@@ -97,7 +97,8 @@ func (x *tx) dumpArchive(emit func(store.Record) error) error {
 	}
 	if err := dumpRows(x, tJobs, func(k, v []byte) (store.JobRow, error) {
 		j, err := decodeJob(numAt(k, 0), v)
-		return store.JobRow{Job: x.public(&j), Since: engine.Instant(j.since), Passthrough: j.passthrough, Revived: j.revived}, err
+		return store.JobRow{Job: x.public(&j), Since: engine.Instant(j.since), Passthrough: j.passthrough, Revived: j.revived,
+			Place: j.place, Turn: int(j.turn), Latest: j.latest}, err
 	}, func(v store.JobRow) error { return emit(store.Record{Job: &v}) }); err != nil {
 		return err
 	}

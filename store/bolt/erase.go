@@ -230,6 +230,9 @@ func (w *writer) eraseOne(out *store.Erased, q *store.Erasure, id int64, matched
 	if err := w.endJobs(out, q, &d); err != nil {
 		return err
 	}
+	if err := w.eraseOrder(&d); err != nil {
+		return err
+	}
 	return w.audit(store.AuditEntry{At: q.At, By: q.By, Act: "erase", Delivery: id, Reason: q.Reason})
 }
 
@@ -280,6 +283,22 @@ func (w *writer) eraseAttempts(d *delivery) error {
 	return nil
 }
 
+// eraseOrder removes the order values, which may be the resource, of jobs that have ended.
+func (w *writer) eraseOrder(d *delivery) error {
+	jobs, err := w.jobsOf(d)
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := jobs[i]
+		j.order, j.place, j.latest = "", 0, 0
+		if err := w.change(&jobs[i], &j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // endJobs cancels what a delivery without its payload cannot do any more.
 func (w *writer) endJobs(out *store.Erased, q *store.Erasure, d *delivery) error {
 	jobs, err := w.jobsOf(d)
@@ -300,7 +319,7 @@ func (w *writer) endJobs(out *store.Erased, q *store.Erasure, d *delivery) error
 		}
 		old := j
 		j.state, j.settled, j.token, j.until, j.reason = store.Cancelled, engine.Milli(q.At), 0, 0, 0
-		if err := w.change(&old, &j); err != nil {
+		if err := w.leaves(&old, &j, engine.Milli(q.At)); err != nil {
 			return err
 		}
 	}

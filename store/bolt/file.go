@@ -80,7 +80,7 @@ func openFile(path string, o *bbolt.Options) (file *bbolt.DB, err error) {
 }
 
 // schema is the version of the data file.
-const schema = 1
+const schema = 2
 
 // The keys of the bucket "meta".
 var (

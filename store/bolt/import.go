@@ -3,6 +3,7 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"acuse/store"
 	"acuse/store/engine"
@@ -71,11 +72,15 @@ func (w *writer) importOne(i store.Import) (out store.Imported, err error) {
 }
 
 func (w *writer) importJob(out *store.Imported, d *delivery, i store.Import, j store.Job) (err error) {
-	old := j.ID
+	old, row := j.ID, store.JobRow{Since: i.At}
+	j.SupersededBy, j.TurnAt = 0, time.Time{}
 	j.Delivery, j.LeaseToken, j.LeaseOwner = d.id, 0, ""
 	if j.State == store.Queued || j.State == store.Leased {
 		if i.Requeue && i.Payload != nil {
 			j.State, j.DueAt, j.Spent = store.Queued, i.At, 0
+			if j.Order != "" {
+				row.Turn, row.Place = engine.Waits, engine.Place(d.id)
+			}
 		} else {
 			j.State, j.SettledAt = store.Cancelled, i.At
 			out.Cancelled++
@@ -84,7 +89,8 @@ func (w *writer) importJob(out *store.Imported, d *delivery, i store.Import, j s
 	if j.ID, err = w.next(tJobs); err != nil {
 		return err
 	}
-	n, err := w.jobOfRow(&store.JobRow{Job: j, Since: i.At})
+	row.Job = j
+	n, err := w.jobOfRow(&row)
 	if err != nil {
 		return err
 	}
@@ -92,6 +98,11 @@ func (w *writer) importJob(out *store.Imported, d *delivery, i store.Import, j s
 	d.jobs = append(d.jobs, n.id)
 	if err := w.change(nil, &n); err != nil {
 		return err
+	}
+	if n.turn != engine.NoTurn {
+		if err := w.advance(n.destination, n.order, engine.Milli(i.At)); err != nil {
+			return err
+		}
 	}
 	for _, a := range i.Attempts {
 		if a.Job != old {

@@ -30,6 +30,17 @@ func (j *job) indexKeys() (list []indexKey) {
 	if j.state == store.Dead {
 		add(tDead, small(j.destination), []byte{byte(j.reason)}, num(j.lastStatus), []byte(j.lastClass), num(j.settled), num(j.id))
 	}
+	switch j.turn {
+	case engine.Turn:
+		add(tTurns, lineKey(j.destination, j.order), num(j.id))
+		add(tHeads, num(j.turnAt), num(j.id))
+		fallthrough
+	case engine.Waits:
+		add(tLine, lineKey(j.destination, j.order), num(j.place), num(j.id))
+	}
+	if j.state == store.Queued && j.latest != 0 {
+		add(tLatest, small(j.destination), num(j.latest), num(j.delivery), num(j.id))
+	}
 	if j.resend {
 		add(tResent, num(j.delivery), num(j.id))
 	}

@@ -58,30 +58,37 @@ func (w *writer) lease(q store.LeaseQuery) (leases []store.Lease, err error) {
 		return nil, nil
 	}
 	w.leasing[destination] = true
-	for _, j := range w.due(destination, q) {
-		if reason := dies(&j, q); reason != 0 {
-			old := j
-			j.state, j.reason, j.settled, j.token = store.Dead, reason, engine.Milli(q.Now), 0
-			if err := w.change(&old, &j); err != nil {
+	for again, deaths := true, 0; again && len(leases) < q.Max && deaths < maxDeaths; {
+		again = false
+		for _, j := range w.due(destination, q, q.Max-len(leases), maxDeaths-deaths) {
+			if reason := dies(&j, q); reason != 0 {
+				deaths++
+				old := j
+				j.state, j.reason, j.settled, j.token = store.Dead, reason, engine.Milli(q.Now), 0
+				if err := w.leaves(&old, &j, engine.Milli(q.Now)); err != nil {
+					return nil, err
+				}
+				if again = j.order != ""; again {
+					break // the next in its line may be due before those after it
+				}
+				continue
+			}
+			l, err := w.leaseOne(j, q)
+			if err != nil {
 				return nil, err
 			}
-			continue
+			leases = append(leases, l)
 		}
-		l, err := w.leaseOne(j, q)
-		if err != nil {
-			return nil, err
-		}
-		leases = append(leases, l)
 	}
 	return leases, nil
 }
 
-// due lists up to q.Max due jobs that may be tried, oldest due first, and those before
-// them that may not, at most maxDeaths.
-func (w *writer) due(destination int64, q store.LeaseQuery) (list []job) {
+// due lists up to wanted due jobs that may be tried, oldest due first, and those before
+// them that may not, at most deaths.
+func (w *writer) due(destination int64, q store.LeaseQuery, wanted, deaths int) (list []job) {
 	now, alive := engine.Milli(q.Now), 0
 	for k := range w.keys(tDue, small(destination), false) {
-		if alive >= q.Max || len(list)-alive >= maxDeaths || numAt(k, 4) > now {
+		if alive >= wanted || len(list)-alive >= deaths || numAt(k, 4) > now {
 			break
 		}
 		j, err := w.job(last(k))
@@ -140,7 +147,9 @@ func (d *DB) NextDue(ctx context.Context, destination string) (at time.Time, ok 
 	err = d.view(ctx, func(x *tx) error {
 		if id := x.named(destination); id != 0 {
 			for k := range x.keys(tDue, small(id), false) {
-				at, ok = engine.Instant(numAt(k, 4)), true
+				if due := numAt(k, 4); due != engine.Never {
+					at, ok = engine.Instant(due), true
+				}
 				break
 			}
 		}

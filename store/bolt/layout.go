@@ -43,6 +43,10 @@ const (
 	tTrail            // delivery, audit entry
 	tShared           // payload, delivery: of deliveries that use the payload of another number
 	tLoose            // expiry, source, event id: keys whose delivery is gone
+	tTurns            // destination, order value, job: those whose turn it is
+	tLine             // destination, order value, place, job: all of an order
+	tHeads            // since, job: those whose turn it is
+	tLatest           // destination, digest, delivery, job: queued ones that a newer version replaces
 	tables
 )
 
@@ -50,6 +54,7 @@ var tableNames = [tables]string{
 	"meta", "names", "deliveries", "payloads", "dedup", "jobs", "attempts", "due", "leases", "ended", "dead", "resent", "sources", "received",
 	"hold", "repeated", "rejections", "rejections_same", "rejections_ring", "rejections_age", "rejection_minutes", "notices", "users", "tokens",
 	"token_hashes", "sessions", "sessions_end", "settings", "audit", "trail", "shared", "loose",
+	"turns", "line", "heads", "latest",
 }
 
 // ascending are the buckets that only grow at their end: their pages are filled to the

@@ -167,6 +167,10 @@ func (w *writer) jobOfRow(r *store.JobRow) (j job, err error) {
 		token: r.LeaseToken, owner: r.LeaseOwner, until: engine.Milli(r.LeaseUntil), settled: engine.Milli(r.SettledAt), reason: r.Reason,
 		lastStatus: int64(r.LastStatus), lastClass: r.LastClass, lastError: r.LastError, lastMicros: r.LastMicros, resend: r.Resend,
 		passthrough: r.Passthrough, revived: r.Revived, key: r.Key, note: r.Note,
+		order: r.Order, strict: r.Strict, place: r.Place, turn: int64(r.Turn), turnAt: engine.Milli(r.TurnAt), latest: r.Latest, supersededBy: r.SupersededBy,
+	}
+	if j.turn == engine.Waits {
+		j.due = engine.Never
 	}
 	j.destination, err = w.nameID(r.Destination)
 	return j, err

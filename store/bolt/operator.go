@@ -69,9 +69,8 @@ func (w *writer) resendJobs(r store.Resend, jobs []job) (out store.Resent, err e
 		if j.waits(at) {
 			continue
 		}
-		j.state, j.due, j.since, j.spent, j.settled, j.reason, j.token = store.Queued, at, at, 0, 0, 0, 0
 		j.resend, j.passthrough, j.revived = true, r.Passthrough, false
-		if err := w.change(&jobs[i], &j); err != nil {
+		if err := w.requeue(&jobs[i], &j, at); err != nil {
 			return out, err
 		}
 	}
@@ -80,7 +79,7 @@ func (w *writer) resendJobs(r store.Resend, jobs []job) (out store.Resent, err e
 
 // waits tells that an earlier resend of the job is still waiting to be sent.
 func (j *job) waits(at int64) bool {
-	return j.state == store.Queued && j.resend && j.spent == 0 && j.due <= at
+	return j.state == store.Queued && j.resend && j.spent == 0 && (j.due <= at || j.turn == engine.Waits)
 }
 
 // resendAsNew makes a delivery of its own: event id "evt_1~2", or the next free number.
@@ -103,7 +102,7 @@ func (w *writer) resendAsNew(r store.Resend, d delivery, jobs []job) (store.Rese
 	keys := make([]store.NewJob, len(jobs))
 	for i, j := range jobs {
 		name := w.name(j.destination)
-		keys[i] = store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued}
+		keys[i] = store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued, Order: j.order, Strict: j.strict}
 	}
 	if err := jobsKeepable(keys); err != nil {
 		return store.Resent{}, err
@@ -118,7 +117,7 @@ func (w *writer) resendAsNew(r store.Resend, d delivery, jobs []job) (store.Rese
 	d.id, d.eventID, d.receivedAt, d.copyOf, d.jobs = id, eventID, engine.Milli(r.At), d.id, nil
 	d.hold, d.quarantine, d.duplicates, d.lastDuplicateAt, d.bodyDiffers, d.duplicateOf, d.earlier = holdNone, "", 0, 0, 0, 0, 0
 	for _, n := range keys {
-		if err := w.addJob(&d, n, r.At, true, r.Passthrough); err != nil {
+		if err := w.addJob(&d, n, nil, r.At, true, r.Passthrough); err != nil {
 			return store.Resent{}, err
 		}
 	}
@@ -177,7 +176,7 @@ func (w *writer) cancel(id int64, destination string, by store.Actor, at time.Ti
 		}
 		n++
 		j.state, j.settled, j.token = store.Cancelled, engine.Milli(at), 0
-		if err := w.change(&jobs[i], &j); err != nil {
+		if err := w.leaves(&jobs[i], &j, engine.Milli(at)); err != nil {
 			return 0, err
 		}
 	}

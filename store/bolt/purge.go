@@ -160,6 +160,14 @@ func (p *purge) remove(d *delivery, jobs []job) error {
 		}
 		p.work -= n
 	}
+	for i := range jobs {
+		if jobs[i].turn == engine.NoTurn {
+			continue
+		}
+		if err := w.advance(jobs[i].destination, jobs[i].order, engine.Milli(p.rule.Now)); err != nil { // a strict dead letter held up its order
+			return err
+		}
+	}
 	if err := w.reindex(d.indexKeys(), nil); err != nil {
 		return err
 	}

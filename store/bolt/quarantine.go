@@ -83,7 +83,7 @@ func (w *writer) release(id int64, e store.Event, by store.Actor, at time.Time) 
 		}
 		for _, j := range e.Jobs {
 			j.State, j.Note = store.Cancelled, reason
-			if err := w.addJob(&d, j, at, false, false); err != nil {
+			if err := w.addJob(&d, j, nil, at, false, false); err != nil {
 				return out, err
 			}
 		}

@@ -75,13 +75,21 @@ type job struct {
 	lastMicros                   int64
 	resend, passthrough, revived bool // revived: a duplicate queued it again since the last resend
 	key, note                    string
+	order                        string // value; empty: none
+	strict                       bool
+	place, turn, turnAt          int64
+	latest, supersededBy         int64
 }
 
 func (j *job) encode() []byte {
 	e := record(96 + len(j.key) + len(j.owner) + len(j.lastError) + len(j.note))
 	e.int(j.delivery, j.destination, int64(j.state), j.due, j.since, j.attempts, j.spent, j.token).text(j.owner)
 	e.int(j.until, j.settled, int64(j.reason), j.lastStatus).text(j.lastClass, j.lastError).int(j.lastMicros)
-	return e.flags(j.resend, j.passthrough, j.revived).text(j.key, j.note).b
+	e.flags(j.resend, j.passthrough, j.revived).text(j.key, j.note)
+	if j.order == "" && j.latest == 0 && j.supersededBy == 0 {
+		return e.b // what is missing at the end reads as zero
+	}
+	return e.text(j.order).flags(j.strict).int(j.place, j.turn, j.turnAt, j.latest, j.supersededBy).b
 }
 
 func decodeJob(id int64, b []byte) (j job, err error) {
@@ -91,7 +99,9 @@ func decodeJob(id int64, b []byte) (j job, err error) {
 		lastError: r.text(), lastMicros: r.int()}
 	f := r.flags()
 	j.resend, j.passthrough, j.revived = f[0], f[1], f[2]
-	j.key, j.note = r.text(), r.text()
+	j.key, j.note, j.order = r.text(), r.text(), r.text()
+	j.strict = r.flags()[0]
+	j.place, j.turn, j.turnAt, j.latest, j.supersededBy = r.int(), r.int(), r.int(), r.int(), r.int()
 	return j, r.done("jobs")
 }
 
@@ -164,10 +174,16 @@ func (x *tx) public(j *job) store.Job {
 		ID: j.id, Delivery: j.delivery, Destination: x.name(j.destination), Key: j.key, State: j.state, Attempts: int(j.attempts), Spent: int(j.spent),
 		SettledAt: engine.Instant(j.settled), LastStatus: int(j.lastStatus), LastClass: j.lastClass, LastError: j.lastError, LastMicros: j.lastMicros,
 		Reason: j.reason, Resend: j.resend, Note: j.note, LeaseToken: j.token,
+		Order: j.order, Strict: j.strict, Moved: j.place != 0 && j.place != engine.Place(j.delivery), SupersededBy: j.supersededBy,
+	}
+	if j.turn == engine.Turn {
+		out.TurnAt = engine.Instant(j.turnAt)
 	}
 	switch j.state {
 	case store.Queued:
-		out.DueAt = engine.Instant(j.due)
+		if out.Waits = j.turn == engine.Waits; !out.Waits {
+			out.DueAt = engine.Instant(j.due)
+		}
 	case store.Leased:
 		out.LeaseOwner, out.LeaseUntil = j.owner, engine.Instant(j.until)
 	}

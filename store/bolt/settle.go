@@ -100,7 +100,7 @@ func (w *writer) settle(s *store.Settlement) error {
 		j.reason = s.Reason
 	}
 	j.lastStatus, j.lastClass, j.lastError, j.lastMicros = int64(r.Status), r.Class, r.Error, r.Duration.Microseconds()
-	if err := w.change(&old, &j); err != nil {
+	if err := w.leaves(&old, &j, engine.Milli(s.At)); err != nil {
 		return err
 	}
 	a.result = s.Result

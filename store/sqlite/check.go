@@ -66,6 +66,9 @@ var orphans = []orphan{
 		"SELECT count(*), min(j.delivery) FROM jobs j INDEXED BY jobs_pair WHERE j.delivery > ?1 AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.id = j.delivery)", false},
 	{"leased jobs have no attempt, such as those of #%d",
 		"SELECT count(*), min(j.delivery) FROM jobs j INDEXED BY jobs_lease WHERE j.state = 2 AND j.delivery > ?1 AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.id = j.lease_token AND a.job = j.id)", false},
+	{"orders have no job whose turn it is, such as that of #%d",
+		`SELECT count(*), min(j.delivery) FROM jobs j INDEXED BY jobs_line WHERE j.order_turn <> 0 AND j.order_turn = 2 AND j.delivery > ?1 AND NOT EXISTS (
+			SELECT 1 FROM jobs h INDEXED BY jobs_turn WHERE h.order_turn = 1 AND h.destination = j.destination AND h.order_value = j.order_value)`, false},
 	{"payloads belong to no delivery, such as number %d",
 		"SELECT count(*), min(p.id) FROM payloads p WHERE p.id > ?1 AND p.id NOT IN (SELECT payload FROM deliveries)", true},
 	{"attempts have no job, such as those of job %d",

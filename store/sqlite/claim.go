@@ -90,7 +90,7 @@ const (
 	selectHolder    = "SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?"
 	updateDuplicate = `UPDATE OR FAIL deliveries SET duplicates = duplicates + 1, last_duplicate_at = max(last_duplicate_at, ?),
 		body_differs = body_differs + (digest <> ?) WHERE id = ?`
-	selectExhausted = `SELECT j.id, j.destination FROM jobs j CROSS JOIN deliveries d ON d.id = j.delivery
+	selectExhausted = `SELECT j.id, j.destination, j.order_value FROM jobs j CROSS JOIN deliveries d ON d.id = j.delivery
 		WHERE j.delivery = ? AND j.state = 4 AND j.reason = 1 AND j.revived = 0 AND d.payload <> 0`
 )
 
@@ -105,19 +105,18 @@ func (w *writer) duplicate(delivery int64, e *store.Event, at time.Time) (revive
 	if !e.Revive {
 		return false, nil
 	}
-	var jobs [][2]int64
+	var jobs []jobRef
 	if err := w.query(selectExhausted, func(r []val) error {
-		jobs = append(jobs, [2]int64{r[0].(int64), r[1].(int64)})
+		jobs = append(jobs, jobRef{id: r[0].(int64), destination: r[1].(int64), order: r[2].(string)})
 		return nil
 	}, delivery); err != nil {
 		return false, err
 	}
 	for _, j := range jobs {
-		if _, err := w.exec(`UPDATE OR FAIL jobs SET state = 1, due_at = ?2, since = ?2, spent = 0, settled_at = 0, reason = 0, revived = 1
-			WHERE id = ?1`, j[0], ms(at)); err != nil {
+		if err := w.requeue(j.id, j.line(), ms(at), ", revived = 1"); err != nil {
 			return false, err
 		}
-		w.moved(j[1], store.Dead, store.Queued)
+		w.moved(j.destination, store.Dead, store.Queued)
 	}
 	return len(jobs) > 0, nil
 }

@@ -15,6 +15,9 @@ func (d *DB) Shift(ctx context.Context, now time.Time, by time.Duration) error {
 		if _, err := w.exec(shiftDue, by.Milliseconds(), from, to); err != nil {
 			return err
 		}
+		if _, err := w.exec(shiftWaiting, by.Milliseconds(), from, to); err != nil {
+			return err
+		}
 		_, err := w.exec(shiftDeadlines, by.Milliseconds(), from, to)
 		return err
 	})
@@ -22,6 +25,7 @@ func (d *DB) Shift(ctx context.Context, now time.Time, by time.Duration) error {
 }
 
 const (
-	shiftDue       = "UPDATE OR FAIL jobs SET due_at = due_at + ?1, since = since + ?1 WHERE state = 1 AND due_at BETWEEN ?2 AND ?3"
-	shiftDeadlines = "UPDATE OR FAIL jobs SET lease_until = lease_until + ?1, since = since + ?1 WHERE state = 2 AND lease_until BETWEEN ?2 AND ?3"
+	shiftDue       = "UPDATE OR FAIL jobs SET due_at = due_at + ?1, since = since + ?1, order_since = order_since + ?1 * (order_turn = 1) WHERE state = 1 AND due_at BETWEEN ?2 AND ?3"
+	shiftDeadlines = "UPDATE OR FAIL jobs SET lease_until = lease_until + ?1, since = since + ?1, order_since = order_since + ?1 * (order_turn = 1) WHERE state = 2 AND lease_until BETWEEN ?2 AND ?3"
+	shiftWaiting   = "UPDATE OR FAIL jobs INDEXED BY jobs_line SET since = since + ?1 WHERE order_turn <> 0 AND order_turn = 2 AND since BETWEEN ?2 AND ?3"
 )

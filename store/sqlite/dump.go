@@ -16,7 +16,7 @@ const (
 	dumpPayloads   = "SELECT id, method, target, headers, body FROM payloads ORDER BY id"
 	dumpDeliveries = "SELECT " + deliveryColumns + `, d.digest, d.earlier
 		FROM deliveries d JOIN names s ON s.id = d.source JOIN names p ON p.id = d.provider ORDER BY d.id`
-	dumpJobs     = "SELECT " + jobColumns + ", j.since, j.passthrough, j.revived FROM jobs j JOIN names n ON n.id = j.destination ORDER BY j.id"
+	dumpJobs     = "SELECT " + jobColumns + ", j.since, j.passthrough, j.revived, j.order_place, j.order_turn, j.latest FROM jobs j JOIN names n ON n.id = j.destination ORDER BY j.id"
 	dumpAttempts = "SELECT " + attemptColumns + " FROM attempts a ORDER BY a.id"
 	dumpKeys     = "SELECT n.name, k.event_id, k.delivery, k.expires_at FROM dedup k JOIN names n ON n.id = k.source ORDER BY k.source, k.event_id"
 )
@@ -110,7 +110,7 @@ func dumpArchive(ctx context.Context, tx *sql.Tx, emit func(store.Record) error)
 	}
 	if err := dumpRows(ctx, tx, dumpJobs, func(s scanner) (v store.JobRow, err error) {
 		var since int64
-		v.Job, err = scanJob(withMore{s, []any{&since, &v.Passthrough, &v.Revived}})
+		v.Job, err = scanJob(withMore{s, []any{&since, &v.Passthrough, &v.Revived, &v.Place, &v.Turn, &v.Latest}})
 		v.Since = instant(since)
 		return v, err
 	}, func(v store.JobRow) error { return emit(store.Record{Job: &v}) }); err != nil {

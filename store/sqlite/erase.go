@@ -214,6 +214,9 @@ func (w *writer) eraseOne(out *store.Erased, q store.Erasure, id int64, matched 
 	if err := w.endJobs(out, q, id); err != nil {
 		return err
 	}
+	if _, err := w.exec("UPDATE OR FAIL jobs SET order_value = '', order_place = 0, latest = 0 WHERE delivery = ?", id); err != nil {
+		return err
+	}
 	return w.audit(store.AuditEntry{At: q.At, By: q.By, Act: "erase", Delivery: id, Reason: q.Reason})
 }
 
@@ -231,10 +234,13 @@ func (w *writer) endJobs(out *store.Erased, q store.Erasure, delivery int64) err
 		if _, err := w.exec("UPDATE OR FAIL attempts SET outcome = 4 WHERE job = ? AND outcome = 1", j.id); err != nil {
 			return err
 		}
-		if _, err := w.exec("UPDATE OR FAIL jobs SET state = 5, settled_at = ?, lease_token = 0, lease_until = 0, reason = 0 WHERE id = ?", ms(q.At), j.id); err != nil {
+		if _, err := w.exec("UPDATE OR FAIL jobs SET state = 5, settled_at = ?, lease_token = 0, lease_until = 0, reason = 0, order_turn = 0 WHERE id = ?", ms(q.At), j.id); err != nil {
 			return err
 		}
 		w.moved(j.destination, j.state, store.Cancelled)
+		if err := w.advance(j.line(), ms(q.At)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

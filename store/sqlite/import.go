@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // Import adds a delivery of another archive; see store.Dumper.
@@ -70,14 +72,23 @@ func (w *writer) importJob(out *store.Imported, i store.Import, j store.Job) err
 	if j.State == store.Queued || j.State == store.Leased {
 		if i.Requeue && i.Payload != nil {
 			j.State, j.DueAt, j.Spent = store.Queued, i.At, 0
+			if j.Order != "" {
+				row.Turn, row.Place = engine.Waits, engine.Place(j.Delivery)
+			}
 		} else {
 			j.State, j.SettledAt = store.Cancelled, i.At
 			out.Cancelled++
 		}
 	}
+	j.SupersededBy, j.TurnAt = 0, time.Time{}
 	row.Job = j
 	if err := w.loadJob(&row); err != nil {
 		return err
+	}
+	if row.Turn != engine.NoTurn {
+		if err := w.advance(line{w.names[j.Destination], j.Order}, ms(i.At)); err != nil {
+			return err
+		}
 	}
 	for _, a := range i.Attempts {
 		if a.Job != old {

@@ -20,6 +20,8 @@ type dueJob struct {
 	id, delivery, attempts, spent, since int64
 	resend, passthrough                  int64
 	key                                  string
+	order                                string
+	strict                               bool
 }
 
 // Lease leases due jobs; see store.Jobs.
@@ -73,7 +75,10 @@ func (w *writer) lease(q store.LeaseQuery) ([]store.Lease, error) {
 		for _, j := range due {
 			if reason := j.dies(q); reason != 0 {
 				deaths++
-				err = w.die(j.id, destination, reason, q.Now)
+				err = w.die(j, destination, reason, q.Now)
+				if err == nil && j.order != "" {
+					break // the next in its line may be due before those after it
+				}
 			} else {
 				var l store.Lease
 				l, err = w.leaseOne(j, destination, q)
@@ -87,7 +92,7 @@ func (w *writer) lease(q store.LeaseQuery) ([]store.Lease, error) {
 	return leases, nil
 }
 
-const selectDue = `SELECT id, delivery, attempts, spent, since, resend, passthrough, key
+const selectDue = `SELECT id, delivery, attempts, spent, since, resend, passthrough, key, order_value, order_strict
 	FROM jobs INDEXED BY jobs_due WHERE state = 1 AND destination = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?`
 
 func (w *writer) due(destination int64, q store.LeaseQuery, limit int) (list []dueJob, err error) {
@@ -95,6 +100,7 @@ func (w *writer) due(destination int64, q store.LeaseQuery, limit int) (list []d
 		list = append(list, dueJob{
 			id: r[0].(int64), delivery: r[1].(int64), attempts: r[2].(int64), spent: r[3].(int64), since: r[4].(int64),
 			resend: r[5].(int64), passthrough: r[6].(int64), key: r[7].(string),
+			order: r[8].(string), strict: r[9].(int64) != 0,
 		})
 		return nil
 	}, destination, ms(q.Now), int64(limit))
@@ -113,10 +119,16 @@ func (j dueJob) dies(q store.LeaseQuery) store.DeadReason {
 	return 0
 }
 
-func (w *writer) die(job, destination int64, reason store.DeadReason, at time.Time) error {
-	_, err := w.exec("UPDATE OR FAIL jobs SET state = 4, reason = ?, settled_at = ?, lease_token = 0 WHERE id = ?", int64(reason), ms(at), job)
+func (w *writer) die(j dueJob, destination int64, reason store.DeadReason, at time.Time) error {
+	if _, err := w.exec("UPDATE OR FAIL jobs SET state = 4, reason = ?, settled_at = ?, lease_token = 0, order_turn = order_turn * order_strict WHERE id = ?",
+		int64(reason), ms(at), j.id); err != nil {
+		return err
+	}
 	w.moved(destination, store.Queued, store.Dead)
-	return err
+	if j.strict {
+		return nil
+	}
+	return w.advance(line{destination, j.order}, ms(at))
 }
 
 func (w *writer) leaseOne(j dueJob, destination int64, q store.LeaseQuery) (store.Lease, error) {

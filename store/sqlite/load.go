@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // What one transaction of a load holds at most.
@@ -157,11 +158,17 @@ func (w *writer) loadJob(j *store.JobRow) error {
 		return err
 	}
 	w.moved(destination, 0, j.State)
+	due := ms(j.DueAt)
+	if j.Turn == engine.Waits {
+		due = engine.Never
+	}
 	_, err = w.exec(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, attempts, spent, lease_token, lease_owner, lease_until, settled_at,
-		reason, last_status, last_class, last_error, last_us, resend, passthrough, revived, key, note)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		j.ID, j.Delivery, destination, int64(j.State), ms(j.DueAt), ms(j.Since), int64(j.Attempts), int64(j.Spent), j.LeaseToken, j.LeaseOwner, ms(j.LeaseUntil), ms(j.SettledAt),
-		int64(j.Reason), int64(j.LastStatus), j.LastClass, j.LastError, j.LastMicros, flag(j.Resend), flag(j.Passthrough), flag(j.Revived), j.Key, j.Note)
+		reason, last_status, last_class, last_error, last_us, resend, passthrough, revived, key, note,
+		order_value, order_strict, order_place, order_turn, order_since, latest, superseded_by)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		j.ID, j.Delivery, destination, int64(j.State), due, ms(j.Since), int64(j.Attempts), int64(j.Spent), j.LeaseToken, j.LeaseOwner, ms(j.LeaseUntil), ms(j.SettledAt),
+		int64(j.Reason), int64(j.LastStatus), j.LastClass, j.LastError, j.LastMicros, flag(j.Resend), flag(j.Passthrough), flag(j.Revived), j.Key, j.Note,
+		j.Order, flag(j.Strict), j.Place, int64(j.Turn), ms(j.TurnAt), j.Latest, j.SupersededBy)
 	return err
 }
 

@@ -78,7 +78,7 @@ func TestPragmas(t *testing.T) {
 	db := opened(t, t.TempDir(), Options{})
 	wantWriter := map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "page_size": "8192", "auto_vacuum": "2", "temp_store": "2", "wal_autocheckpoint": "1000",
-		"busy_timeout": "5000", "locking_mode": "normal", "query_only": "0", "journal_size_limit": "33554432", "trusted_schema": "0", "application_id": "1633908083", "user_version": "2",
+		"busy_timeout": "5000", "locking_mode": "normal", "query_only": "0", "journal_size_limit": "33554432", "trusted_schema": "0", "application_id": "1633908083", "user_version": "3",
 	}
 	onWriter(t, db, func(w *writer) error {
 		for name, want := range wantWriter {
@@ -154,7 +154,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if _, err := open(dir); !isErr(err, store.ErrNewerSchema) {
 		t.Fatalf("got %v", err)
 	}
-	execNow(t, db.path, "PRAGMA user_version = 2")
+	execNow(t, db.path, "PRAGMA user_version = 3")
 	opened(t, dir, Options{}) // refused without a trace
 }
 

@@ -6,15 +6,21 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // jobRef is a job as an act of a person finds it.
 type jobRef struct {
 	id, destination, resend, spent, due int64
 	state                               store.JobState
+	order                               string
+	strict                              bool
+	turn                                int64
 }
 
-const selectJobsOf = "SELECT id, destination, state, resend, spent, due_at FROM jobs WHERE delivery = ? ORDER BY id"
+func (j jobRef) line() line { return line{j.destination, j.order} }
+
+const selectJobsOf = "SELECT id, destination, state, resend, spent, due_at, order_value, order_strict, order_turn FROM jobs WHERE delivery = ? ORDER BY id"
 
 // jobsOf reads the jobs of a delivery, of one destination or all.
 func (w *writer) jobsOf(delivery int64, destination string) (list []jobRef, err error) {
@@ -23,7 +29,7 @@ func (w *writer) jobsOf(delivery int64, destination string) (list []jobRef, err 
 		return nil, nil
 	}
 	err = w.query(selectJobsOf, func(r []val) error {
-		if j := (jobRef{r[0].(int64), r[1].(int64), r[3].(int64), r[4].(int64), r[5].(int64), store.JobState(r[2].(int64))}); destination == "" || j.destination == only {
+		if j := (jobRef{r[0].(int64), r[1].(int64), r[3].(int64), r[4].(int64), r[5].(int64), store.JobState(r[2].(int64)), r[6].(string), r[7].(int64) != 0, r[8].(int64)}); destination == "" || j.destination == only {
 			list = append(list, j)
 		}
 		return nil
@@ -80,8 +86,7 @@ func (w *writer) resendJobs(r store.Resend, jobs []jobRef) (out store.Resent, er
 		if j.waits(r.At) {
 			continue
 		}
-		if _, err := w.exec(`UPDATE OR FAIL jobs SET state = 1, due_at = ?2, since = ?2, spent = 0, settled_at = 0, reason = 0, lease_token = 0,
-			resend = 1, passthrough = ?3, revived = 0 WHERE id = ?1`, j.id, ms(r.At), flag(r.Passthrough)); err != nil {
+		if err := w.requeue(j.id, j.line(), ms(r.At), resendSet[r.Passthrough]); err != nil {
 			return out, err
 		}
 		w.moved(j.destination, j.state, store.Queued)
@@ -89,9 +94,15 @@ func (w *writer) resendJobs(r store.Resend, jobs []jobRef) (out store.Resent, er
 	return out, w.audit(store.AuditEntry{At: r.At, By: r.By, Act: "resend", Delivery: r.Delivery, Subject: r.Destination, Reason: r.Reason})
 }
 
+// resendSet is what a resend changes of a job besides.
+var resendSet = map[bool]string{
+	false: ", resend = 1, passthrough = 0, revived = 0",
+	true:  ", resend = 1, passthrough = 1, revived = 0",
+}
+
 // waits tells that an earlier resend of the job is still waiting to be sent.
 func (j jobRef) waits(at time.Time) bool {
-	return j.state == store.Queued && j.resend != 0 && j.spent == 0 && j.due <= ms(at)
+	return j.state == store.Queued && j.resend != 0 && j.spent == 0 && (j.due <= ms(at) || j.turn == engine.Waits)
 }
 
 // resendAsNew makes a delivery of its own: event id "evt_1~2", or the next free number.
@@ -117,16 +128,17 @@ func (w *writer) resendAsNew(r store.Resend, jobs []jobRef) (store.Resent, error
 		FROM deliveries WHERE id = ?`, id, eventID, ms(r.At), r.Delivery); err != nil {
 		return store.Resent{}, err
 	}
-	out, list := store.Resent{Delivery: id}, rows{w: w, in: &insertJob}
+	out, list := store.Resent{Delivery: id}, newJobs{rows: rows{w: w, in: &insertJob}}
 	for _, j := range jobs {
 		name := w.byID[j.destination]
-		job, err := w.addJob(&list, id, store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued}, r.At, true, r.Passthrough)
+		job, err := list.add(of{delivery: id}, store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued, Order: j.order, Strict: j.strict},
+			r.At, true, r.Passthrough)
 		if err != nil {
 			return store.Resent{}, err
 		}
 		out.Jobs = append(out.Jobs, job)
 	}
-	if err := list.flush(); err != nil {
+	if err := list.end(); err != nil {
 		return store.Resent{}, err
 	}
 	w.pending.newest = ms(r.At)
@@ -167,10 +179,13 @@ func (d *DB) Cancel(ctx context.Context, delivery int64, destination string, by 
 				continue
 			}
 			n++
-			if _, err := w.exec("UPDATE OR FAIL jobs SET state = 5, settled_at = ?, lease_token = 0 WHERE id = ?", ms(at), j.id); err != nil {
+			if _, err := w.exec("UPDATE OR FAIL jobs SET state = 5, settled_at = ?, lease_token = 0, order_turn = 0 WHERE id = ?", ms(at), j.id); err != nil {
 				return err
 			}
 			w.moved(j.destination, j.state, store.Cancelled)
+			if err := w.advance(j.line(), ms(at)); err != nil {
+				return err
+			}
 		}
 		if n == 0 {
 			return store.ErrState

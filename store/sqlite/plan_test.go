@@ -94,6 +94,14 @@ func TestQueriesOfLoopsUseTheirIndexes(t *testing.T) {
 		{selectRemovable, "deliveries_received (received_at<?)"},
 		{shiftDeadlines, "jobs_lease (lease_until>? AND lease_until<?)"},
 		{selectFirstSince, "deliveries_received (received_at>?)"},
+		{selectTurn, "jobs_turn (destination=? AND order_value=?)"},
+		{selectNext, "jobs_line (destination=? AND order_value=?)"},
+		{selectLast, "jobs_line (destination=? AND order_value=?)"},
+		{selectOlder, "jobs_latest (destination=? AND latest=? AND delivery<?)"},
+		{selectHead, "jobs_turn (destination=? AND order_value=?)"},
+		{selectHeads, "jobs_heads (order_since<?)"},
+		{countAhead, "jobs_line (destination=? AND order_value=? AND order_place<?)"},
+		{countLine, "jobs_line (destination=? AND order_value=?)"},
 	} {
 		args := make([]any, strings.Count(c.text, "?"))
 		for i := range args {

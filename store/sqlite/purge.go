@@ -167,16 +167,20 @@ func (p *purge) walk() error {
 }
 
 // jobOf is a job of a delivery on the way.
-type jobOf struct{ id, destination int64 }
+type jobOf struct {
+	id   int64
+	line line
+	turn int64
+}
 
-const selectPurgeJobs = "SELECT id, destination, settled_at, state FROM jobs WHERE delivery = ?"
+const selectPurgeJobs = "SELECT id, destination, settled_at, state, order_value, order_turn FROM jobs WHERE delivery = ?"
 
 func (p *purge) look(d walked) error {
 	p.work--
 	var jobs []jobOf
 	var stand []engine.Standing
 	if err := p.w.query(selectPurgeJobs, func(r []val) error {
-		jobs = append(jobs, jobOf{r[0].(int64), r[1].(int64)})
+		jobs = append(jobs, jobOf{r[0].(int64), line{r[1].(int64), r[4].(string)}, r[5].(int64)})
 		stand = append(stand, engine.Standing{State: store.JobState(r[3].(int64)), Settled: r[2].(int64)})
 		return nil
 	}, d.id); err != nil {
@@ -210,10 +214,18 @@ func (p *purge) remove(d walked, jobs []jobOf, stand []engine.Standing) error {
 			return err
 		}
 		p.work -= n
-		w.moved(j.destination, stand[i].State, 0)
+		w.moved(j.line.destination, stand[i].State, 0)
 	}
 	if len(jobs) > 0 {
 		if _, err := w.exec(deleteJobs, d.id); err != nil {
+			return err
+		}
+	}
+	for _, j := range jobs {
+		if j.turn == engine.NoTurn {
+			continue
+		}
+		if err := w.advance(j.line, ms(p.rule.Now)); err != nil { // a strict dead letter held up its order
 			return err
 		}
 	}

@@ -66,16 +66,16 @@ func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.
 	if err := w.identify(delivery, e, holder, earlier); err != nil {
 		return out, err
 	}
-	list := rows{w: w, in: &insertJob}
+	list := newJobs{rows: rows{w: w, in: &insertJob}}
 	for _, j := range e.Jobs {
 		if holder != delivery {
 			j.State, j.Note = store.Cancelled, reason
 		}
-		if _, err := w.addJob(&list, delivery, j, at, false, false); err != nil {
+		if _, err := list.add(of{delivery, source, w.byID[source], &e}, j, at, false, false); err != nil {
 			return out, err
 		}
 	}
-	if err := list.flush(); err != nil {
+	if err := list.end(); err != nil {
 		return out, err
 	}
 	w.quarantined(-1)

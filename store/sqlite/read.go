@@ -19,7 +19,7 @@ const deliveryColumns = `d.id, s.name, p.name, d.event_id, d.made, d.type, d.res
 	d.hold, d.quarantine, d.duplicates, d.last_duplicate_at, d.body_differs, d.ack_us, d.remote, d.duplicate_of, d.copy_of, d.payload`
 
 const jobColumns = `j.id, j.delivery, n.name, j.key, j.state, j.attempts, j.spent, j.due_at, j.settled_at, j.last_status, j.last_class, j.last_error, j.last_us,
-	j.reason, j.resend, j.note, j.lease_token, j.lease_owner, j.lease_until`
+	j.reason, j.resend, j.note, j.lease_token, j.lease_owner, j.lease_until, j.order_value, j.order_strict, j.order_turn, j.order_place, j.order_since, j.superseded_by`
 
 // scanner is a row of database/sql.
 type scanner interface{ Scan(dest ...any) error }
@@ -40,19 +40,25 @@ func scanDelivery(s scanner) (r deliveryRow, err error) {
 }
 
 func scanJob(s scanner) (j store.Job, err error) {
-	var due, settled, until int64
+	var due, settled, until, turn, place, since int64
 	err = s.Scan(&j.ID, &j.Delivery, &j.Destination, &j.Key, &j.State, &j.Attempts, &j.Spent, &due, &settled, &j.LastStatus, &j.LastClass, &j.LastError, &j.LastMicros,
-		&j.Reason, &j.Resend, &j.Note, &j.LeaseToken, &j.LeaseOwner, &until)
+		&j.Reason, &j.Resend, &j.Note, &j.LeaseToken, &j.LeaseOwner, &until, &j.Order, &j.Strict, &turn, &place, &since, &j.SupersededBy)
 	j.SettledAt = instant(settled)
 	switch j.State {
 	case store.Queued:
-		j.DueAt = instant(due)
+		if j.Waits = turn == engine.Waits; !j.Waits {
+			j.DueAt = instant(due)
+		}
 	case store.Leased:
 		j.LeaseUntil = instant(until)
 	}
 	if j.State != store.Leased {
 		j.LeaseOwner = ""
 	}
+	if turn == engine.Turn {
+		j.TurnAt = instant(since)
+	}
+	j.Moved = place != 0 && place != engine.Place(j.Delivery)
 	return j, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // insert is an INSERT of 8, 4, 2 or 1 rows: more rows a statement are slower again.
@@ -42,8 +43,9 @@ var (
 		duplicates, last_duplicate_at, body_differs, duplicate_of, copy_of)`,
 		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)")
 	insertJob = newInsert(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, settled_at, resend, passthrough, key, note,
-		attempts, spent, lease_token, lease_owner, lease_until, reason, last_status, last_class, last_error, last_us, revived)`,
-		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, '', 0, 0, 0, '', '', 0, 0)")
+		order_value, order_strict, order_place, order_turn, latest,
+		attempts, spent, lease_token, lease_owner, lease_until, reason, last_status, last_class, last_error, last_us, revived, order_since, superseded_by)`,
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, '', 0, 0, 0, '', '', 0, 0, 0, 0)")
 )
 
 // rows gathers rows and writes them eight at a time.
@@ -125,35 +127,80 @@ func (w *writer) insertDeliveries(items []item) error {
 }
 
 func (w *writer) insertJobs(items []item) error {
-	out := rows{w: w, in: &insertJob}
+	out := newJobs{rows: rows{w: w, in: &insertJob}}
 	for i := range items {
 		it := &items[i]
 		if it.dup || it.event.Quarantine != "" {
 			continue
 		}
 		for _, j := range it.event.Jobs {
-			if _, err := w.addJob(&out, it.id, j, it.w.arrival.Accepted(), false, false); err != nil {
+			if _, err := out.add(of{it.id, it.source, it.w.arrival.Source, it.event}, j, it.w.arrival.Accepted(), false, false); err != nil {
 				return err
 			}
 		}
 	}
-	return out.flush()
+	return out.end()
 }
 
-// addJob adds one new job to out.
-func (w *writer) addJob(out *rows, delivery int64, j store.NewJob, at time.Time, resend, passthrough bool) (id int64, err error) {
+// of is the delivery that a new job belongs to.
+type of struct {
+	delivery, source int64
+	sourceName       string
+	event            *store.Event // nil: it supersedes nothing
+}
+
+// newJobs gathers new jobs, and what is to be done once they are written.
+type newJobs struct {
+	rows
+	lines  []line
+	starts []int64 // by line: when its job was queued
+	newest []newest
+}
+
+// end writes what is left, and gives out turns.
+func (n *newJobs) end() error {
+	if err := n.flush(); err != nil {
+		return err
+	}
+	for i, l := range n.lines {
+		if err := n.w.advance(l, n.starts[i]); err != nil {
+			return err
+		}
+	}
+	for _, one := range n.newest {
+		if err := n.w.supersede(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds one new job.
+func (n *newJobs) add(o of, j store.NewJob, at time.Time, resend, passthrough bool) (id int64, err error) {
+	w := n.w
 	destination, err := w.name(j.Destination)
 	if err != nil {
 		return 0, err
 	}
 	id = w.numbers.job
 	w.numbers.job++
-	settled := int64(0)
+	due, settled, turn, place, latest := ms(at), int64(0), int64(engine.NoTurn), int64(0), int64(0)
 	if j.State != store.Queued {
 		settled = ms(at)
+	} else {
+		if j.Order != "" {
+			due, turn, place = engine.Never, engine.Waits, engine.Place(o.delivery)
+			n.lines, n.starts = append(n.lines, line{destination, j.Order}), append(n.starts, ms(at))
+		}
+		if j.Latest && o.event != nil {
+			if latest = engine.Latest(o.sourceName, o.event); latest != 0 {
+				n.newest = append(n.newest, newest{o.delivery, destination, o.source, latest, o.event, ms(at)})
+			}
+		}
 	}
 	w.moved(destination, 0, j.State)
-	return id, out.add(id, delivery, destination, int64(j.State), ms(at), ms(at), settled, flag(resend), flag(passthrough), j.Key, j.Note)
+	return id, n.rows.add(id, o.delivery, destination, int64(j.State), due, ms(at), settled, flag(resend), flag(passthrough), j.Key, j.Note,
+		j.Order, flag(j.Strict && j.Order != ""), place, turn, latest)
 }
 
 // The values of deliveries.hold.

@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"acuse/store"
+	"acuse/store/engine"
 )
 
 // held is a job as the holder of a lease finds it.
 type held struct {
 	destination, delivery, attempts int64
 	state                           store.JobState
+	order                           string
+	strict                          bool
+	turn                            int64
 }
 
 // current reads the job if token is its current one: the lease lives, or it ran out and
@@ -24,10 +28,10 @@ func (w *writer) current(job, token int64) (h held, err error) {
 	if err != nil {
 		return held{}, fmt.Errorf("job %d: %w", job, err)
 	}
-	return held{row[0].(int64), row[1].(int64), row[2].(int64), store.JobState(row[3].(int64))}, nil
+	return held{row[0].(int64), row[1].(int64), row[2].(int64), store.JobState(row[3].(int64)), row[4].(string), row[5].(int64) != 0, row[6].(int64)}, nil
 }
 
-const selectCurrent = "SELECT destination, delivery, attempts, state FROM jobs WHERE id = ? AND lease_token = ? AND state IN (1, 2)"
+const selectCurrent = "SELECT destination, delivery, attempts, state, order_value, order_strict, order_turn FROM jobs WHERE id = ? AND lease_token = ? AND state IN (1, 2)"
 
 // Renew moves a lease's deadline; see store.Jobs.
 func (d *DB) Renew(ctx context.Context, job, token int64, until time.Time) error {
@@ -82,12 +86,21 @@ func (w *writer) settle(s *store.Settlement) error {
 	case store.Dead:
 		reason = int64(s.Reason)
 	}
-	if _, err := w.exec(`UPDATE OR FAIL jobs SET state = ?, due_at = ?, settled_at = ?, reason = ?, lease_token = 0, lease_until = 0,
+	turn := h.turn
+	if !engine.Keeps(s.State, h.strict) {
+		turn = engine.NoTurn
+	}
+	if _, err := w.exec(`UPDATE OR FAIL jobs SET state = ?, due_at = ?, settled_at = ?, reason = ?, lease_token = 0, lease_until = 0, order_turn = ?,
 		last_status = ?, last_class = ?, last_error = ?, last_us = ? WHERE id = ? AND lease_token = ?`,
-		int64(s.State), due, settled, reason, int64(r.Status), r.Class, r.Error, r.Duration.Microseconds(), s.Job, s.Token); err != nil {
+		int64(s.State), due, settled, reason, turn, int64(r.Status), r.Class, r.Error, r.Duration.Microseconds(), s.Job, s.Token); err != nil {
 		return err
 	}
 	w.moved(h.destination, h.state, s.State)
+	if turn != h.turn {
+		if err := w.advance(line{h.destination, h.order}, ms(s.At)); err != nil {
+			return err
+		}
+	}
 	if _, err := w.exec(`UPDATE OR FAIL attempts SET outcome = ?, status = ?, class = ?, error = ?, maybe = ?, total_us = ?,
 		connect_us = ?, tls_us = ?, first_byte_us = ?, worker = ?, answer_headers = ?, answer_body = ? WHERE id = ?`,
 		int64(r.Outcome), int64(r.Status), r.Class, r.Error, flag(r.Maybe), r.Duration.Microseconds(),

@@ -30,7 +30,10 @@ func (d *DB) earliest(ctx context.Context, stmt *sql.Stmt, args ...any) (time.Ti
 	if err := stmt.QueryRowContext(ctx, args...).Scan(&n); err != nil {
 		return time.Time{}, false, fmt.Errorf("next due: %w", d.closed(err))
 	}
-	return instant(n.Int64), n.Valid, nil
+	if !n.Valid || n.Int64 == engine.Never {
+		return time.Time{}, false, nil
+	}
+	return instant(n.Int64), true, nil
 }
 
 // Totals counts what waits; see store.Archive.

@@ -15,7 +15,7 @@ func (p *pair) look() {
 	p.must(err)
 	want, until := time.Time{}, time.Time{}
 	for _, j := range p.m.jobs() {
-		if j.State == store.Queued && j.Destination == destination && (want.IsZero() || j.DueAt.Before(want)) {
+		if j.State == store.Queued && !j.Waits && j.Destination == destination && (want.IsZero() || j.DueAt.Before(want)) {
 			want = j.DueAt
 		}
 		if j.State == store.Leased && (until.IsZero() || j.until.Before(until)) {
@@ -26,6 +26,29 @@ func (p *pair) look() {
 	at, ok, err = p.s.NextDeadline(Background)
 	p.must(err)
 	p.equal("next deadline", []any{at, ok}, []any{until, !until.IsZero()})
+	p.orders()
+}
+
+// orders compares who holds up others, and where one job stands.
+func (p *pair) orders() {
+	since := p.now.Add(-time.Duration(p.number("since", 20)) * time.Minute)
+	heads, err := p.s.Heads(Background, since, 1000)
+	p.must(err)
+	p.equal("heads", heads, p.m.heads(since))
+	d := p.m.deliveries[p.someone()]
+	if d == nil {
+		return
+	}
+	for _, j := range d.jobs {
+		got, err := p.s.Line(Background, j.ID)
+		want, ok := p.m.place(j)
+		if !ok {
+			p.agree("line of a job in none", err, store.ErrNotFound)
+			continue
+		}
+		p.must(err)
+		p.equal("line", got, want)
+	}
 }
 
 // delivery compares one whole: its row, jobs, attempts and payload.
@@ -88,7 +111,7 @@ func (p *pair) row(got store.Delivery, want *modelDelivery) {
 // list compares a list by one filter, page by page.
 func (p *pair) list() {
 	f := store.DeliveryFilter{Limit: p.number("limit", 8) + 1}
-	states := []store.DeliveryState{store.StateDead, store.StateLeased, store.StateQueued, store.StateCancelled, store.StateFiltered, store.StateDelivered, store.StateQuarantined}
+	states := []store.DeliveryState{store.StateDead, store.StateLeased, store.StateQueued, store.StateCancelled, store.StateSuperseded, store.StateFiltered, store.StateDelivered, store.StateQuarantined}
 	switch p.number("filter", 9) {
 	case 1, 2:
 		f.State = states[p.number("state", len(states)-1)]

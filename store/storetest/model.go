@@ -15,6 +15,7 @@ type model struct {
 	deliveries map[int64]*modelDelivery
 	keys       map[modelKey]*modelClaim
 	byID       map[int64]*modelJob
+	lines      map[modelLine]*modelOrder
 	next       struct{ delivery, job, token int64 }
 }
 
@@ -39,10 +40,12 @@ type modelJob struct {
 	owner                string
 	until                time.Time
 	tries                []*store.Attempt
+	place                float64 // the delivery's number; one half above the highest given out when it went to the end
+	latest               bool
 }
 
 func newModel() *model {
-	m := &model{deliveries: map[int64]*modelDelivery{}, keys: map[modelKey]*modelClaim{}, byID: map[int64]*modelJob{}}
+	m := &model{deliveries: map[int64]*modelDelivery{}, keys: map[modelKey]*modelClaim{}, byID: map[int64]*modelJob{}, lines: map[modelLine]*modelOrder{}}
 	m.next.delivery, m.next.job, m.next.token = 1, 1, 1
 	return m
 }
@@ -66,26 +69,33 @@ func (m *model) jobs() (list []*modelJob) {
 }
 
 func (m *model) addJob(d *modelDelivery, n store.NewJob, at time.Time) *modelJob {
-	j := &modelJob{Job: store.Job{ID: m.next.job, Delivery: d.ID, Destination: n.Destination, Key: n.Key, State: n.State, Note: n.Note, DueAt: at}, since: at}
+	j := &modelJob{Job: store.Job{ID: m.next.job, Delivery: d.ID, Destination: n.Destination, Key: n.Key, State: n.State, Note: n.Note, DueAt: at, Order: n.Order, Strict: n.Strict && n.Order != ""}, since: at}
 	if n.State != store.Queued {
 		j.SettledAt = at
 	}
 	m.next.job++
 	d.jobs = append(d.jobs, j)
 	m.byID[j.ID] = j
+	if n.State == store.Queued {
+		j.latest = n.Latest
+		j.place = float64(d.ID)
+		m.line(j, at)
+	}
 	return j
 }
 
 func (m *model) accept(a store.Arrival) (out []store.Outcome) {
-	for _, e := range a.Events {
+	repeats := map[int]int64{}
+	for i, e := range a.Events {
 		k := modelKey{a.Source, e.ID}
 		claim := m.keys[k]
 		if e.Quarantine == "" && claim != nil && claim.expires.After(a.ReceivedAt) {
-			out = append(out, store.Outcome{Kind: store.Duplicate, Delivery: claim.delivery, Revived: m.repeat(claim.delivery, e, a.ReceivedAt)})
+			repeats[i] = claim.delivery
+			out = append(out, store.Outcome{Kind: store.Duplicate, Delivery: claim.delivery})
 			continue
 		}
 		d := &modelDelivery{digest: e.Digest, body: string(a.Body), Delivery: store.Delivery{DeliveryHead: store.DeliveryHead{
-			ID: m.next.delivery, Source: a.Source, EventID: e.ID, Type: e.Type, ReceivedAt: a.ReceivedAt, Part: e.Part}, Quarantine: e.Quarantine}}
+			ID: m.next.delivery, Source: a.Source, EventID: e.ID, Type: e.Type, Resource: e.Resource, Version: e.Version, Unit: e.Unit, ReceivedAt: a.ReceivedAt, Part: e.Part}, Quarantine: e.Quarantine}}
 		m.next.delivery++
 		m.deliveries[d.ID] = d
 		o := store.Outcome{Kind: store.Accepted, Delivery: d.ID}
@@ -94,10 +104,15 @@ func (m *model) accept(a store.Arrival) (out []store.Outcome) {
 		} else {
 			m.keys[k] = &modelClaim{d.ID, a.ReceivedAt.Add(e.Window)}
 			for _, n := range e.Jobs {
-				m.addJob(d, n, a.ReceivedAt)
+				m.supersede(d, m.addJob(d, n, a.ReceivedAt), a.ReceivedAt)
 			}
 		}
 		out = append(out, o)
+	}
+	for i := range a.Events {
+		if first, ok := repeats[i]; ok {
+			out[i].Revived = m.repeat(first, a.Events[i], a.ReceivedAt)
+		}
 	}
 	return out
 }
@@ -117,29 +132,28 @@ func (m *model) repeat(id int64, e store.Event, at time.Time) (revived bool) {
 	}
 	for _, j := range d.jobs {
 		if e.Revive && j.State == store.Dead && j.Reason == store.Exhausted && !j.revived {
-			j.State, j.DueAt, j.since, j.Spent, j.SettledAt, j.Reason, j.revived = store.Queued, at, at, 0, time.Time{}, 0, true
-			revived = true
+			m.requeue(j, at)
+			j.revived, revived = true, true
 		}
 	}
 	return revived
 }
 
 func (m *model) lease(q store.LeaseQuery) (out []store.Lease) {
-	var due []*modelJob
-	for _, j := range m.jobs() {
-		if j.State == store.Queued && j.Destination == q.Destination && !j.DueAt.After(q.Now) {
-			due = append(due, j)
+	for len(out) < q.Max {
+		var j *modelJob
+		for _, c := range m.jobs() {
+			if c.State == store.Queued && !c.Waits && c.Destination == q.Destination && !c.DueAt.After(q.Now) && (j == nil || c.DueAt.Before(j.DueAt)) {
+				j = c
+			}
 		}
-	}
-	slices.SortStableFunc(due, func(a, b *modelJob) int { return a.DueAt.Compare(b.DueAt) })
-	for _, j := range due {
 		switch {
-		case len(out) == q.Max:
+		case j == nil:
 			return out
 		case q.Budget > 0 && j.Spent >= q.Budget:
-			j.die(store.Exhausted, q.Now)
+			m.die(j, store.Exhausted, q.Now)
 		case q.MaxAge > 0 && q.Now.Sub(j.since) > q.MaxAge:
-			j.die(store.TooOld, q.Now)
+			m.die(j, store.TooOld, q.Now)
 		default:
 			j.State, j.owner, j.until, j.LeaseToken = store.Leased, q.Owner, q.Now.Add(q.TTL), m.next.token
 			m.next.token++
@@ -151,8 +165,9 @@ func (m *model) lease(q store.LeaseQuery) (out []store.Lease) {
 	return out
 }
 
-func (j *modelJob) die(why store.DeadReason, at time.Time) {
+func (m *model) die(j *modelJob, why store.DeadReason, at time.Time) {
 	j.State, j.Reason, j.SettledAt, j.LeaseToken = store.Dead, why, at, 0
+	m.line(j, at)
 }
 
 // held is the job if the token is its current one.
@@ -192,6 +207,7 @@ func (m *model) settle(s store.Settlement) error {
 	}
 	j.LastStatus, j.LastClass, j.LastError, j.LastMicros = s.Result.Status, s.Result.Class, s.Result.Error, s.Result.Duration.Microseconds()
 	j.tries[len(j.tries)-1].Result = s.Result
+	m.line(j, s.At)
 	return nil
 }
 
@@ -242,7 +258,7 @@ func (m *model) resend(r store.Resend) (out store.Resent, err error) {
 		return out, err
 	}
 	waits := func(j *modelJob) bool {
-		return j.State == store.Queued && j.Resend && j.Spent == 0 && !j.DueAt.After(r.At)
+		return j.State == store.Queued && j.Resend && j.Spent == 0 && (j.Waits || !j.DueAt.After(r.At))
 	}
 	out = store.Resent{Delivery: r.Delivery, AlreadyQueued: true}
 	for _, j := range jobs {
@@ -254,7 +270,7 @@ func (m *model) resend(r store.Resend) (out store.Resent, err error) {
 	}
 	for _, j := range jobs {
 		if !waits(j) {
-			j.State, j.DueAt, j.since, j.Spent, j.SettledAt, j.Reason, j.LeaseToken = store.Queued, r.At, r.At, 0, time.Time{}, 0, 0
+			m.requeue(j, r.At)
 			j.Resend, j.passthrough, j.revived = true, r.Passthrough, false
 		}
 	}
@@ -286,7 +302,7 @@ func (m *model) resendAsNew(r store.Resend) (out store.Resent, err error) {
 	m.keys[modelKey{d.Source, id}] = &modelClaim{d.ID, expires}
 	out.Delivery = d.ID
 	for _, j := range jobs {
-		n := m.addJob(d, store.NewJob{Destination: j.Destination, Key: r.NewKeys(id, j.Destination), State: store.Queued}, r.At)
+		n := m.addJob(d, store.NewJob{Destination: j.Destination, Key: r.NewKeys(id, j.Destination), State: store.Queued, Order: j.Order, Strict: j.Strict}, r.At)
 		n.Resend, n.passthrough = true, r.Passthrough
 		out.Jobs = append(out.Jobs, n.ID)
 	}
@@ -307,6 +323,7 @@ func (m *model) cancel(id int64, destination string, at time.Time) (n int, err e
 		if j.State == store.Queued || j.State == store.Dead {
 			n++
 			j.State, j.SettledAt, j.LeaseToken = store.Cancelled, at, 0
+			m.line(j, at)
 		}
 	}
 	if n == 0 {
@@ -324,6 +341,7 @@ func (m *model) release(id int64, e store.Event, at time.Time) (out store.Outcom
 		return out, store.ErrState
 	}
 	d.Quarantine, d.EventID, d.Type, d.Part = "", e.ID, e.Type, e.Part
+	d.Resource, d.Version, d.Unit = e.Resource, e.Version, e.Unit
 	out = store.Outcome{Kind: store.Accepted, Delivery: id}
 	k := modelKey{d.Source, e.ID}
 	if c := m.keys[k]; c != nil && c.expires.After(at) {
@@ -337,7 +355,7 @@ func (m *model) release(id int64, e store.Event, at time.Time) (out store.Outcom
 		if out.Kind == store.Duplicate {
 			n.State = store.Cancelled
 		}
-		m.addJob(d, n, at)
+		m.supersede(d, m.addJob(d, n, at), at)
 	}
 	return out, nil
 }
@@ -345,7 +363,14 @@ func (m *model) release(id int64, e store.Event, at time.Time) (out store.Outcom
 func (m *model) shift(now time.Time, by time.Duration) {
 	near := func(t time.Time) bool { return t.Sub(now).Abs() <= store.Timeline }
 	for _, j := range m.jobs() {
+		if j.turn() && (j.State == store.Queued && near(j.DueAt) || j.State == store.Leased && near(j.until)) {
+			j.TurnAt = j.TurnAt.Add(by)
+		}
 		switch {
+		case j.Waits:
+			if near(j.since) {
+				j.since = j.since.Add(by)
+			}
 		case j.State == store.Queued && near(j.DueAt):
 			j.DueAt, j.since = j.DueAt.Add(by), j.since.Add(by)
 		case j.State == store.Leased && near(j.until):
@@ -367,6 +392,8 @@ func (m *model) purge(r store.PurgeRule) (deliveries, keys int) {
 			delete(m.deliveries, id)
 			for _, j := range d.jobs {
 				delete(m.byID, j.ID)
+				j.State = 0
+				m.line(j, r.Now)
 			}
 		}
 	}
@@ -439,7 +466,7 @@ func (m *model) totals() (t store.Totals) {
 		for _, j := range d.jobs {
 			switch j.State {
 			case store.Queued:
-				if t.Queued++; t.OldestDue.IsZero() || j.DueAt.Before(t.OldestDue) {
+				if t.Queued++; !j.Waits && (t.OldestDue.IsZero() || j.DueAt.Before(t.OldestDue)) {
 					t.OldestDue = j.DueAt
 				}
 			case store.Leased:

@@ -36,7 +36,7 @@ type test struct {
 }
 
 func all() (list []test) {
-	for _, part := range [][]test{acceptTests, dedupTests, jobTests, leaseTests, operatorTests, quarantineTests, archiveTests, recordTests, lifeTests, concurrentTests, crashTests, clockTests, retentionTests} {
+	for _, part := range [][]test{acceptTests, dedupTests, jobTests, leaseTests, operatorTests, quarantineTests, archiveTests, recordTests, lifeTests, concurrentTests, crashTests, clockTests, retentionTests, orderTests, versionTests} {
 		list = append(list, part...)
 	}
 	return list
