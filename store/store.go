@@ -50,6 +50,7 @@ var (
 type Store interface {
 	Inbox
 	Jobs
+	Orders
 	Archive
 	Operator
 	Rejections

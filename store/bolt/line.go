@@ -107,7 +107,7 @@ func (w *writer) supersede(n *job, source int64, e *store.Event, at int64) error
 	return nil
 }
 
-// Line tells where a job stands; see store.Jobs.
+// Line tells where a job stands; see store.Orders.
 func (d *DB) Line(ctx context.Context, id int64) (out store.Line, err error) {
 	err = d.view(ctx, func(x *tx) error {
 		j, err := x.job(id)
@@ -159,7 +159,7 @@ func (x *tx) head1(id int64) (h store.Head, err error) {
 	return h, nil
 }
 
-// Heads lists the jobs that hold up others; see store.Jobs.
+// Heads lists the jobs that hold up others; see store.Orders.
 func (d *DB) Heads(ctx context.Context, since time.Time, limit int) (list []store.Head, err error) {
 	err = d.view(ctx, func(x *tx) error {
 		looked := 0

@@ -122,7 +122,7 @@ const (
 		WHERE order_turn <> 0 AND destination = ?1 AND order_value = ?2 LIMIT ?3)`
 )
 
-// Line tells where a job stands; see store.Jobs.
+// Line tells where a job stands; see store.Orders.
 func (d *DB) Line(ctx context.Context, job int64) (out store.Line, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
 		var l line
@@ -164,7 +164,7 @@ func behind(ctx context.Context, tx *sql.Tx, destination int64, value string) (n
 	return max(n-1, 0), err
 }
 
-// Heads lists the jobs that hold up others; see store.Jobs.
+// Heads lists the jobs that hold up others; see store.Orders.
 func (d *DB) Heads(ctx context.Context, since time.Time, limit int) (list []store.Head, err error) {
 	err = d.view(ctx, func(tx *sql.Tx) error {
 		var all []store.Head
