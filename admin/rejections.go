@@ -41,12 +41,15 @@ type rejectionsView struct {
 // found, else the reason alone.
 func (l *locale) why(r *store.Rejection, s Source) string {
 	d := provider.ParseDetail(r.Detail)
-	text := l.cause(r, s, d)
+	text, clock := l.cause(r, s, d), false
 	if text == "" {
-		text = l.reason(r, s, d)
+		text, clock = l.reason(r, s, d), strings.HasPrefix(r.Reason, "timestamp_")
 	}
-	if n, err := strconv.ParseInt(d["agree"], 10, 64); err == nil && n > 1 {
-		text += " " + l.N("why.agree", n)
+	switch n, err := strconv.ParseInt(d["agree"], 10, 64); {
+	case err == nil && n > 1:
+		return text + " " + l.N("why.agree", n)
+	case clock:
+		return text + " " + l.T("why.check_clock")
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"acuse/access"
 	"acuse/provider"
@@ -43,7 +44,7 @@ func (l *locale) testView(r *testRun) *testView {
 	}
 	v := &testView{Type: r.Type, Done: r.Done}
 	for _, s := range r.Steps {
-		v.Steps = append(v.Steps, stepView{l.known("test.step.", s.Step), visible(l.says(s.Says), false), l.num(s.Ms) + "\u00a0ms", s.OK})
+		v.Steps = append(v.Steps, stepView{l.known("test.step.", s.Step), visible(l.says(s.Says), false), l.span(time.Duration(s.Ms) * time.Millisecond), s.OK})
 	}
 	if r.Failed != nil {
 		v.Failed = visible(l.testError(r.Failed), false)

@@ -66,7 +66,7 @@ for (const kind of kinds) {
     await v.page.fill("#secret", "case-SECRET-G\n");
     await v.page.getByRole("button", { name: say.check, exact: true }).click();
     await v.page.waitForURL(/\?look=/);
-    await v.page.getByText(say.would).waitFor();
+    await v.page.getByRole("status").getByText(say.would).waitFor();
     assert.doesNotMatch(await v.page.content(), /SECRET-G/);
     await looked(v, "recheck-found");
     await v.page.getByRole("button", { name: say.deliver }).click();
