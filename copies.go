@@ -136,28 +136,54 @@ func holding(dir string) string {
 }
 
 // swap puts the data file of the folder scratch into dir. What dir held stays beside it
-// under a name that tells when; a crash in between leaves both, under names that do.
+// under a name that tells when, and that nothing had. The other engine's file goes last: a
+// crash before that leaves it where it was.
 func swap(dir, scratch, name, why string) (kept []string, err error) {
-	stamp := "." + why + "-" + time.Now().UTC().Format("20060102T150405Z")
-	for _, old := range []string{"sqlite", "bbolt"} {
-		path := filepath.Join(dir, keep.DataFile(old))
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			err := os.Rename(path+suffix, path+stamp+suffix)
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return kept, err
-			}
-			if suffix == "" {
-				kept = append(kept, path+stamp)
-			}
-		}
+	stamp := unused(dir, "."+why+"-"+time.Now().UTC().Format("20060102T150405Z"))
+	other := "sqlite"
+	if name == other {
+		other = "bbolt"
+	}
+	if kept, err = aside(dir, name, stamp); err != nil {
+		return kept, err
 	}
 	if err := os.Rename(filepath.Join(scratch, keep.DataFile(name)), filepath.Join(dir, keep.DataFile(name))); err != nil {
 		return kept, err
 	}
-	return kept, engine.Sync(dir)
+	if err := engine.Sync(dir); err != nil {
+		return kept, err
+	}
+	more, err := aside(dir, other, stamp)
+	return append(kept, more...), errors.Join(err, engine.Sync(dir))
+}
+
+// aside renames an engine's files, if there are any, and tells the data file's new path.
+func aside(dir, name, stamp string) (kept []string, err error) {
+	path := filepath.Join(dir, keep.DataFile(name))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		err := os.Rename(path+suffix, path+stamp+suffix)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return kept, err
+		}
+		if suffix == "" {
+			kept = append(kept, path+stamp)
+		}
+	}
+	return kept, nil
+}
+
+// unused is the stamp, with a number where a data file of dir has it already: two restores
+// within a second, or a clock that was set back.
+func unused(dir, stamp string) string {
+	for n, s := 2, stamp; ; n++ {
+		if list, err := filepath.Glob(filepath.Join(dir, "acuse.*"+s+"*")); err != nil || len(list) == 0 {
+			return s
+		}
+		s = fmt.Sprint(stamp, "-", n)
+	}
 }
 
 // migrate copies a store from one engine to the other, record by record, and compares.

@@ -45,7 +45,7 @@ type Record struct {
 }
 
 // Marks are the highest numbers given out, whether or not their records are kept.
-type Marks struct{ Delivery, Job, Attempt int64 }
+type Marks struct{ Delivery, Job, Attempt, Rejection, Audit int64 }
 
 // Setting is a small value by name.
 type Setting struct{ Name, Value string }

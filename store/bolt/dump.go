@@ -32,7 +32,7 @@ func (d *DB) Dump(ctx context.Context, emit func(store.Record) error) error {
 // marks are the highest numbers given out.
 func (x *tx) marks() store.Marks {
 	n := func(t table) int64 { return int64(x.bucket(t).Sequence()) }
-	return store.Marks{Delivery: n(tDeliveries), Job: n(tJobs), Attempt: n(tAttempts)}
+	return store.Marks{Delivery: n(tDeliveries), Job: n(tJobs), Attempt: n(tAttempts), Rejection: n(tRejections), Audit: n(tAudit)}
 }
 
 // dumpRows emits what decode makes of each record of a bucket.

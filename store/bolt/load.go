@@ -64,7 +64,9 @@ func (w *writer) mustBeEmpty() error {
 func (w *writer) loadRecord(r *store.Record) error {
 	switch {
 	case r.Marks != nil:
-		return errors.Join(w.atLeast(tDeliveries, r.Marks.Delivery), w.atLeast(tJobs, r.Marks.Job), w.atLeast(tAttempts, r.Marks.Attempt))
+		m := r.Marks
+		return errors.Join(w.atLeast(tDeliveries, m.Delivery), w.atLeast(tJobs, m.Job), w.atLeast(tAttempts, m.Attempt),
+			w.atLeast(tRejections, m.Rejection), w.atLeast(tAudit, m.Audit))
 	case r.Setting != nil:
 		return w.put(tSettings, byName(r.Setting.Name), encodeSetting(r.Setting.Value))
 	case r.User != nil:

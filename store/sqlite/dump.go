@@ -52,7 +52,8 @@ func dumpRows[T any](ctx context.Context, tx *sql.Tx, text string, scan func(sca
 func (d *DB) dumpMarks(ctx context.Context, tx *sql.Tx, emit func(store.Record) error) error {
 	var m store.Marks
 	if err := tx.QueryRowContext(ctx, `SELECT max(delivery, ifnull((SELECT max(id) FROM deliveries), 0)), max(job, ifnull((SELECT max(id) FROM jobs), 0)),
-		max(attempt, ifnull((SELECT max(id) FROM attempts), 0)) FROM marks`).Scan(&m.Delivery, &m.Job, &m.Attempt); err != nil {
+		max(attempt, ifnull((SELECT max(id) FROM attempts), 0)), ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'rejections'), 0),
+		ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0) FROM marks`).Scan(&m.Delivery, &m.Job, &m.Attempt, &m.Rejection, &m.Audit); err != nil {
 		return err
 	}
 	return emit(store.Record{Marks: &m})

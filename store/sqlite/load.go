@@ -67,10 +67,22 @@ func (w *writer) loosen() error {
 	return err
 }
 
+// loadMarks sets what was given out; SQLite itself numbers rejections and the audit log.
+func (w *writer) loadMarks(m *store.Marks) error {
+	if _, err := w.exec("UPDATE OR FAIL marks SET delivery = ?, job = ?, attempt = ?", m.Delivery, m.Job, m.Attempt); err != nil {
+		return err
+	}
+	if _, err := w.exec("DELETE FROM sqlite_sequence WHERE name IN ('rejections', 'audit')"); err != nil {
+		return err
+	}
+	_, err := w.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('rejections', ?), ('audit', ?)", m.Rejection, m.Audit)
+	return err
+}
+
 func (w *writer) loadRecord(r store.Record) (err error) {
 	switch {
 	case r.Marks != nil:
-		_, err = w.exec("UPDATE OR FAIL marks SET delivery = ?, job = ?, attempt = ?", r.Marks.Delivery, r.Marks.Job, r.Marks.Attempt)
+		err = w.loadMarks(r.Marks)
 		w.numbers.delivery, w.numbers.job, w.numbers.attempt = r.Marks.Delivery+1, r.Marks.Job+1, r.Marks.Attempt+1
 	case r.Setting != nil:
 		_, err = w.exec("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", r.Setting.Name, r.Setting.Value)
