@@ -47,7 +47,8 @@ func check(cfg *config.Config) (warnings []config.Warning, problems config.Probl
 	}
 	sources, problems := compileSources(cfg, cat, nil)
 	_, more := lanes(cfg, nil, nil)
-	problems = append(problems, more...)
+	_, wrong := compileRules(cfg)
+	problems = append(append(problems, more...), wrong...)
 	if b := cfg.Backup; b != nil {
 		if _, err := keep.Recipients(b.EncryptTo); err != nil {
 			problems = append(problems, cfg.Problem("backup.encrypt_to", "%v", err))

@@ -141,12 +141,13 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 func (s *server) apply(cfg *config.Config) error {
 	sources, problems := compileSources(cfg, s.catalogue, s.keys)
 	ls, more := lanes(cfg, s.client, s.signer)
-	if problems = append(problems, more...); len(problems) > 0 {
+	compiled, wrong := compileRules(cfg)
+	if problems = append(append(problems, more...), wrong...); len(problems) > 0 {
 		return problems
 	}
 	edges := make([]web.Source, 0, len(sources))
 	for _, src := range sources {
-		edges = append(edges, s.withDoctor(src.edge(cfg), src, sources))
+		edges = append(edges, s.withDoctor(src.edge(cfg, compiled), src, sources))
 	}
 	s.live.Store(&live{cfg: cfg, sources: sources, hosts: cfg.Hosts()})
 	s.queue.SetLanes(append(ls, queue.Lane{Name: echo, Sender: echoSender{}, Kind: "echo"}))

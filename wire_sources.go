@@ -93,7 +93,7 @@ func secrets(list []config.Secret) []string {
 }
 
 // edge is the source as the public listener needs it.
-func (s *source) edge(cfg *config.Config) web.Source {
+func (s *source) edge(cfg *config.Config, r rules) web.Source {
 	w := web.Source{
 		Name:         s.name,
 		KeyName:      s.cfg.KeyName,
@@ -108,9 +108,12 @@ func (s *source) edge(cfg *config.Config) web.Source {
 		AllowIPs:     s.cfg.AllowIPs,
 		Unsigned:     s.cfg.Unsigned,
 		Rate:         perSecond(s.cfg.Rate),
+		Filter:       r.sources[s.name],
 	}
 	for _, d := range s.cfg.DeliverTo {
-		w.Destinations = append(w.Destinations, web.Destination{Name: d, KeyName: cfg.Destinations[d].KeyName})
+		to := r.destinations[d]
+		to.Name, to.KeyName = d, cfg.Destinations[d].KeyName
+		w.Destinations = append(w.Destinations, to)
 	}
 	if r := s.cfg.Response; r != nil {
 		w.Response = &provider.Reply{Status: r.Status, Header: http.Header{}}

@@ -26,6 +26,7 @@ func (k *checker) source(name string, s *Source) {
 	default:
 		k.deliverTo(at, s.DeliverTo)
 	}
+	k.filter(at+".filter", s.Filter)
 	if r := s.Response; r != nil {
 		k.headers(at+".response.headers", slices.Collect(maps.Keys(r.Headers)))
 		k.values(at+".response.headers", r.Headers)
@@ -33,6 +34,28 @@ func (k *checker) source(name string, s *Source) {
 	for i, t := range s.Type {
 		if t == "" {
 			k.wrong(fmt.Sprintf("%s.type[%d]", at, i), "is empty")
+		}
+	}
+}
+
+// filter checks what can be seen without reading the rule.
+func (k *checker) filter(at string, f *Filter) {
+	if f != nil && strings.TrimSpace(f.When) == "" {
+		k.wrong(at, "names no rule: give an expression, or {when: …, on_error: …}")
+	}
+}
+
+// order checks order_by, strict and latest_only.
+func (k *checker) order(at string, d *Destination) {
+	if d.OrderBy == "" && k.given(at+".order_by") {
+		k.wrong(at+".order_by", "is empty: resource or an expression is wanted")
+	}
+	if d.Strict && d.OrderBy == "" {
+		k.warn(at+".strict", "means nothing without order_by")
+	}
+	for i, p := range d.LatestOnly {
+		if strings.TrimSpace(p) == "" {
+			k.wrong(fmt.Sprintf("%s.latest_only[%d]", at, i), `is empty: a type is wanted, such as "invoice.*"`)
 		}
 	}
 }
@@ -84,6 +107,8 @@ func (k *checker) destination(name string, d *Destination) {
 		k.name(at+".key_name", d.KeyName)
 	}
 	k.kind(at, d)
+	k.filter(at+".filter", d.Filter)
+	k.order(at, d)
 	if !k.used(name) {
 		k.warn(at, "no source delivers to it")
 	}

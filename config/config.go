@@ -162,8 +162,9 @@ type Source struct {
 	RejectStatus int `yaml:"reject_status" min:"400" max:"499"`
 	// What an accepted event is answered with. Default: what the provider wants to read.
 	Response *Response `yaml:"response"`
-	// Rule that an event must meet to be delivered.
-	Filter string `yaml:"filter" later:"true"`
+	// Rule that an event must meet to be delivered: an expression that is true or false, such
+	// as type startsWith "invoice.". What does not meet it is kept and shown as filtered.
+	Filter *Filter `yaml:"filter"`
 	// Addresses or networks that may send. Default: any.
 	AllowIPs []netip.Prefix `yaml:"allow_ips"`
 	// What happens to the provider's test events.
@@ -224,14 +225,18 @@ type Destination struct {
 	HardLimit time.Duration `yaml:"hard_limit" min:"1s" max:"7d"`
 	// Older jobs become dead letters instead of being sent. Default: none are too old.
 	MaxAge time.Duration `yaml:"max_age" min:"1m" max:"3650d"`
-	// Rule that an event must meet to be sent here.
-	Filter string `yaml:"filter" later:"true"`
-	// Keeps the order of events with the same value: resource, or an expression.
-	OrderBy string `yaml:"order_by" later:"true"`
-	// A dead letter blocks what comes after it in its order.
-	Strict bool `yaml:"strict" later:"true"`
-	// Types of which only the latest version of a resource is sent.
-	LatestOnly []string `yaml:"latest_only" later:"true"`
+	// Rule that an event must meet to be sent here: an expression that is true or false, such
+	// as body.amount >= 1000. What does not meet it is kept and shown as filtered.
+	Filter *Filter `yaml:"filter"`
+	// Events with the same value are sent one at a time, in the order of their numbers:
+	// resource, or an expression. An event without a value has no order.
+	OrderBy string `yaml:"order_by"`
+	// A dead letter blocks what comes after it in its order, until a person resends or
+	// cancels it.
+	Strict bool `yaml:"strict"`
+	// Types of which only the latest version of a resource is sent, * for any text: an event
+	// that still waits is superseded by a later one with a greater version.
+	LatestOnly []string `yaml:"latest_only"`
 	// Name used in idempotency keys; keeps them when a destination is renamed.
 	// Default: the destination's name.
 	KeyName string `yaml:"key_name"`
@@ -241,6 +246,15 @@ type Destination struct {
 	User string `yaml:"user" later:"true"`
 	// Environment of exec.
 	Env map[string]Secret `yaml:"env" later:"true"`
+}
+
+// Filter is a rule over events. The rule alone may stand in its place.
+type Filter struct {
+	// The rule: an expression that is true or false.
+	When string `yaml:"when"`
+	// What happens to an event for which the rule fails, by comparing a text with a number
+	// say: it is delivered all the same, or parked among the dead letters.
+	OnError string `yaml:"on_error" default:"deliver" oneof:"deliver|park"`
 }
 
 // Pull is a destination whose workers fetch their jobs.

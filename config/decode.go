@@ -75,6 +75,13 @@ func (r *reader) value(n ast.Node, v reflect.Value, tags reflect.StructTag, path
 	case *JSON:
 		r.json(n, t, path)
 		return
+	case **Filter:
+		if text, ok := scalarText(n); ok {
+			*t = &Filter{}
+			setDefaults(reflect.ValueOf(*t).Elem())
+			r.text(text, reflect.ValueOf(&(*t).When).Elem(), "", path, nil)
+			return
+		}
 	}
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -59,6 +59,10 @@ func valueShown(v reflect.Value) any {
 			return "capture"
 		}
 		return valueShown(reflect.ValueOf(x.Values))
+	case *Filter:
+		if x.OnError == "deliver" {
+			return x.When
+		}
 	case ID:
 		if x.Template != "" {
 			return x.Template

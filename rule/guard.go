@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,11 +21,16 @@ const (
 	maxTime    = 250 * time.Millisecond
 )
 
+// bound is what ended a run.
+type bound struct{ word, text string }
+
+func (b *bound) Error() string { return b.text }
+
 var (
-	errSteps   = fmt.Errorf("it took more than %d steps", maxSteps)
-	errTime    = fmt.Errorf("it took longer than %v", maxTime)
-	errMemory  = errors.New("it needs too much memory")
-	errMatched = fmt.Errorf("matches and split look at texts of at most %d bytes", maxMatched)
+	errSteps   = &bound{"steps", fmt.Sprintf("it took more than %d steps", maxSteps)}
+	errTime    = &bound{"time", fmt.Sprintf("it took longer than %v", maxTime)}
+	errMemory  = &bound{"memory", "it needs too much memory"}
+	errMatched = &bound{"long", fmt.Sprintf("matches and split look at texts of at most %d bytes", maxMatched)}
 )
 
 // budget is what is left to one run.
@@ -34,7 +38,7 @@ type budget struct {
 	began  time.Time
 	steps  int
 	joined int
-	spent  error // which bound ended the run
+	spent  *bound // which bound ended the run
 }
 
 func newBudget() *budget { return &budget{began: time.Now()} }
@@ -42,6 +46,9 @@ func newBudget() *budget { return &budget{began: time.Now()} }
 func (b *budget) late() error {
 	if b.spent == nil && time.Since(b.began) > maxTime {
 		b.spent = errTime
+	}
+	if b.spent == nil {
+		return nil
 	}
 	return b.spent
 }

@@ -122,7 +122,7 @@ func (r *Rule) Decide(v Values) (bool, error) {
 	}
 	yes, ok := out.(bool)
 	if !ok {
-		return false, &Error{Line: 1, Column: 1, Text: "the rule gave " + kindOf(out) + ", neither true nor false"}
+		return false, &Error{Line: 1, Column: 1, Text: "the rule gave " + kindOf(out) + ", neither true nor false", Word: "result"}
 	}
 	return yes, nil
 }
@@ -149,10 +149,10 @@ func (r *Rule) Value(v Values) (string, error) {
 	case float64:
 		text = strconv.FormatFloat(out, 'g', -1, 64)
 	default:
-		return "", &Error{Line: 1, Column: 1, Text: "the rule gave " + kindOf(out) + ", not a text or a number"}
+		return "", &Error{Line: 1, Column: 1, Text: "the rule gave " + kindOf(out) + ", not a text or a number", Word: "result"}
 	}
 	if len(text) > maxValue {
-		return "", &Error{Line: 1, Column: 1, Text: fmt.Sprintf("the rule gave a text of more than %d bytes", maxValue)}
+		return "", &Error{Line: 1, Column: 1, Text: fmt.Sprintf("the rule gave a text of more than %d bytes", maxValue), Word: "result"}
 	}
 	return text, nil
 }
@@ -194,6 +194,10 @@ func kindOf(v any) string {
 type Error struct {
 	Line, Column int // from 1
 	Text         string
+	// Word is the machine word of what went wrong in a run: steps, time, memory, long (a text
+	// for matches), kind (it works on something absent or of another kind), result (it gave
+	// something else than is wanted). Empty for an error of Compile.
+	Word string
 }
 
 func (e *Error) Error() string {
@@ -210,7 +214,7 @@ func compileError(err error) *Error {
 
 // runError keeps the place and, of the engine's own words, nothing: they may quote values.
 func runError(err error, b *budget) *Error {
-	e := &Error{Line: 1, Column: 1, Text: "it works on something absent or of another kind, such as a number where a text stands"}
+	e := &Error{Line: 1, Column: 1, Text: "it works on something absent or of another kind, such as a number where a text stands", Word: "kind"}
 	var at *file.Error
 	if errors.As(err, &at) {
 		e.Line, e.Column = max(at.Line, 1), at.Column+1
@@ -219,7 +223,7 @@ func runError(err error, b *budget) *Error {
 		}
 	}
 	if b.spent != nil {
-		e.Text = b.spent.Error()
+		e.Text, e.Word = b.spent.text, b.spent.word
 	}
 	return e
 }

@@ -72,8 +72,8 @@ type Event struct {
 type NewJob struct {
 	Destination string   // at most one job of an event goes to each, else ErrRefused
 	Key         string   // idempotency key of every attempt; not empty
-	State       JobState // Queued, or Filtered
-	Note        string   // why it is filtered: the rule's text; or what a person should know of a queued one
+	State       JobState // Queued, or Filtered, or Dead: parked, since its rule failed
+	Note        string   // the rule that filtered or parked it, or failed: Note's form
 	// Order is the value whose jobs are worked on one at a time at this destination, by
 	// delivery number; empty: no order.
 	Order string

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"net/http"
 	"time"
 
 	"acuse/provider"
@@ -44,6 +45,7 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 			v.lanes = v.test.destinations
 		} else {
 			ev.Jobs = src.jobs(ev.ID, ev.Test)
+			src.rule(&ev, &v.result.Events[i], v.request.Method, v.request.Header, v.request.Body)
 		}
 		a.Events[i] = ev
 	}
@@ -84,6 +86,20 @@ func (s *source) jobs(eventID string, test bool) []store.NewJob {
 		jobs[i] = store.NewJob{Destination: name, Key: key(s.keyPrefix, eventID, s.keySuffix[i]), State: state, Note: note}
 	}
 	return jobs
+}
+
+// rule lets the rules of the source and its destinations decide over the event's jobs. Where
+// none is configured it costs nothing; the body is parsed at most once.
+func (s *source) rule(e *store.Event, in *provider.Event, method string, header http.Header, body []byte) {
+	if s.rules == nil || len(e.Jobs) == 0 {
+		return
+	}
+	j := s.judge(e, in, method, header, body)
+	for i := range e.Jobs {
+		if e.Jobs[i].State == store.Queued {
+			j.apply(&e.Jobs[i], s.rules[i])
+		}
+	}
 }
 
 // testJobs are those of a test of ours: for the destinations it was announced with,

@@ -165,6 +165,7 @@ func identify(src *source, p store.Payload) (ev store.Event, ok bool, err error)
 	in.Part = -1
 	ev = src.event(&in, p.Body)
 	ev.Jobs = src.jobs(ev.ID, ev.Test)
+	src.rule(&ev, &in, p.Method, h, p.Body)
 	return ev, true, nil
 }
 

@@ -44,6 +44,7 @@ type Source struct {
 	RejectStatus int                               // of a failed check; default 401
 	PublicURL    string                            // the address given to the provider; empty: not known
 	Destinations []Destination
+	Filter       *Filter        // of the source: decides for all destinations; nil: none
 	Revive       bool           // a duplicate queues the dead letters of exhausted attempts again
 	TestEvents   string         // "deliver" (default) or "keep": archived, not delivered
 	AllowIPs     []netip.Prefix // empty: every address
@@ -62,16 +63,20 @@ type Source struct {
 
 // Destination is where events of a source go.
 type Destination struct {
-	Name    string
-	KeyName string // stands in idempotency keys; default Name
+	Name       string
+	KeyName    string  // stands in idempotency keys; default Name
+	Filter     *Filter // nil: every event goes there
+	Order      *Order  // nil: events go as they come
+	LatestOnly Types   // events of these types are superseded by newer versions
 }
 
 // source is a Source made ready, with what changes from request to request.
 type source struct {
 	Source
-	keyPrefix  string   // escaped, with its colon
-	keySuffix  []string // by destination, likewise
-	lanes      []string // names of the destinations
+	keyPrefix  string         // escaped, with its colon
+	keySuffix  []string       // by destination, likewise
+	lanes      []string       // names of the destinations
+	rules      []*Destination // by destination: its rules; nil: no job of the source needs any
 	methods    []string
 	allow      string // value of the Allow header
 	publicBase string // PublicURL without its query
@@ -114,6 +119,7 @@ func newSource(s Source, set *metrics.Set) *source {
 		out.silent = true
 	}
 	out.publicBase, _, _ = strings.Cut(s.PublicURL, "?")
+	ruled := s.Filter != nil
 	for _, d := range s.Destinations {
 		if slices.Contains(out.lanes, d.Name) {
 			continue // listed twice: one job all the same
@@ -124,6 +130,11 @@ func newSource(s Source, set *metrics.Set) *source {
 		}
 		out.keySuffix = append(out.keySuffix, ":"+escape(name))
 		out.lanes = append(out.lanes, d.Name)
+		out.rules = append(out.rules, &d)
+		ruled = ruled || d.Filter != nil || d.Order != nil || len(d.LatestOnly) > 0
+	}
+	if !ruled {
+		out.rules = nil
 	}
 	for _, m := range s.Checker.Methods() {
 		if !slices.Contains(out.methods, m) {

@@ -234,6 +234,9 @@ func (w *writer) addJob(d *delivery, n store.NewJob, e *store.Event, at time.Tim
 	switch {
 	case j.state != store.Queued:
 		j.settled = engine.Milli(at)
+		if j.state == store.Dead {
+			j.reason, j.lastClass = store.RefusedByApp, engine.ClassRule
+		}
 	case j.order != "":
 		j.due, j.turn, j.place = engine.Never, engine.Waits, engine.Place(d.id)
 	}

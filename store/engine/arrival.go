@@ -16,8 +16,8 @@ func Check(a *store.Arrival) error {
 			return fmt.Errorf("%w: an event without an id is quarantined, with a reason", store.ErrRefused)
 		}
 		for _, j := range e.Jobs {
-			if j.Destination == "" || (j.State != store.Queued && j.State != store.Filtered) {
-				return fmt.Errorf("%w: a job needs a destination and is queued or filtered", store.ErrRefused)
+			if j.Destination == "" || (j.State != store.Queued && j.State != store.Filtered && j.State != store.Dead) {
+				return fmt.Errorf("%w: a job needs a destination and is queued, filtered or parked", store.ErrRefused)
 			}
 		}
 	}

@@ -34,6 +34,10 @@ func Keeps(state store.JobState, strict bool) bool {
 	return state == store.Queued || state == store.Leased || state == store.Dead && strict
 }
 
+// ClassRule is the class of the error of a job that was parked because its rule failed. Its
+// reason is RefusedByApp: a repeat does not revive it, the rule would fail again.
+const ClassRule = "rule"
+
 // MaxOlder is how many earlier versions one job supersedes at most.
 const MaxOlder = 1000
 

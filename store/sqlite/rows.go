@@ -43,9 +43,9 @@ var (
 		duplicates, last_duplicate_at, body_differs, duplicate_of, copy_of)`,
 		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)")
 	insertJob = newInsert(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, settled_at, resend, passthrough, key, note,
-		order_value, order_strict, order_place, order_turn, latest,
-		attempts, spent, lease_token, lease_owner, lease_until, reason, last_status, last_class, last_error, last_us, revived, order_since, superseded_by)`,
-		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, '', 0, 0, 0, '', '', 0, 0, 0, 0)")
+		order_value, order_strict, order_place, order_turn, latest, reason, last_class,
+		attempts, spent, lease_token, lease_owner, lease_until, last_status, last_error, last_us, revived, order_since, superseded_by)`,
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, '', 0, 0, '', 0, 0, 0, 0)")
 )
 
 // rows gathers rows and writes them eight at a time.
@@ -198,9 +198,13 @@ func (n *newJobs) add(o of, j store.NewJob, at time.Time, resend, passthrough bo
 			}
 		}
 	}
+	reason, class := int64(0), ""
+	if j.State == store.Dead {
+		reason, class = int64(store.RefusedByApp), engine.ClassRule
+	}
 	w.moved(destination, 0, j.State)
 	return id, n.rows.add(id, o.delivery, destination, int64(j.State), due, ms(at), settled, flag(resend), flag(passthrough), j.Key, j.Note,
-		j.Order, flag(j.Strict && j.Order != ""), place, turn, latest)
+		j.Order, flag(j.Strict && j.Order != ""), place, turn, latest, reason, class)
 }
 
 // The values of deliveries.hold.

@@ -73,6 +73,9 @@ func (m *model) addJob(d *modelDelivery, n store.NewJob, at time.Time) *modelJob
 	if n.State != store.Queued {
 		j.SettledAt = at
 	}
+	if n.State == store.Dead {
+		j.Reason, j.LastClass = store.RefusedByApp, "rule"
+	}
 	m.next.job++
 	d.jobs = append(d.jobs, j)
 	m.byID[j.ID] = j

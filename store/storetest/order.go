@@ -208,6 +208,23 @@ var orderTests = []test{
 		same(e, "rule", e.job(f).Note, "type == 'x'")
 		e.turnOf(f, at(time.Minute))
 	}},
+	{"P6", "a job that is parked because its rule failed is a dead letter that no repeat revives, and a person can resend", func(e *env) {
+		a := ordered(arrival("s", "p"), "a", false)
+		a.Events[0].Jobs[0].State, a.Events[0].Jobs[0].Note = store.Dead, "body.x > 1"
+		id := e.accepted(a)
+		e.lined(1, "a", false)
+		e.state(id, store.StateDead)
+		groups, err := e.s.DeadGroups(e.Context())
+		e.ok(err)
+		same(e, "groups", fmt.Sprint(len(groups), groups[0].Reason, groups[0].Class, groups[0].Jobs), fmt.Sprint(1, store.RefusedByApp, "rule", 1))
+		same(e, "revived", e.accept(revive(a))[0].Revived, false)
+		same(e, "dead", e.totals().Dead, 1)
+		e.settle(e.lease(t0), store.Delivered, t0)
+		e.resent(id, at(time.Minute))
+		same(e, "rule", e.job(id).Note, "body.x > 1")
+		e.turnOf(id, at(time.Minute))
+		e.sound()
+	}},
 	{"", "a delivery resent as new is in the order of the first one, at its end", func(e *env) {
 		ids := e.lined(2, "a", false)
 		out, err := e.s.Resend(e.Context(), store.Resend{Delivery: ids[0], AsNew: true, By: ana, At: at(time.Minute),

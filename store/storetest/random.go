@@ -158,6 +158,8 @@ func (p *pair) event(source string) store.Event {
 		j := store.NewJob{Destination: d, Key: source + ":" + e.ID + ":" + d, State: store.Queued}
 		if p.chance(12) {
 			j.State, j.Note = store.Filtered, "rule"
+		} else if p.chance(20) {
+			j.State, j.Note = store.Dead, "rule that failed"
 		}
 		if d != "log" { // some of a lane's jobs have an order, some none
 			j.Order, j.Strict = p.word([]string{"", "o1", "o2"}), d == "crm"
