@@ -51,6 +51,7 @@ type Store interface {
 	Inbox
 	Jobs
 	Orders
+	Outages
 	Archive
 	Operator
 	Rejections

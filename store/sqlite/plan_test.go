@@ -61,6 +61,7 @@ func TestQueriesOfLoopsUseTheirIndexes(t *testing.T) {
 		{selectCurrent, "INTEGER PRIMARY KEY"},
 		{selectExpired, "jobs_lease (lease_until<?)"},
 		{selectNextDue, "jobs_due (destination=?)"},
+		{selectPostponed, "jobs_due (destination=? AND due_at>? AND due_at<?)"},
 		{selectNextDeadline, "jobs_lease"},
 		{selectHolder, "PRIMARY KEY (source=? AND event_id=?)"},
 		{updateDuplicate, "INTEGER PRIMARY KEY"},

@@ -36,7 +36,7 @@ type test struct {
 }
 
 func all() (list []test) {
-	for _, part := range [][]test{acceptTests, dedupTests, jobTests, leaseTests, operatorTests, quarantineTests, archiveTests, recordTests, lifeTests, concurrentTests, crashTests, clockTests, retentionTests, orderTests, versionTests} {
+	for _, part := range [][]test{acceptTests, dedupTests, jobTests, leaseTests, operatorTests, quarantineTests, archiveTests, recordTests, lifeTests, concurrentTests, crashTests, clockTests, retentionTests, orderTests, versionTests, outageTests} {
 		list = append(list, part...)
 	}
 	return list
