@@ -203,8 +203,9 @@ func (p *place) apiAs(token, method, path string, in any) reply {
 // delivery is one delivery as the API shows it.
 type delivery struct {
 	load.Delivery
-	Headers  map[string][]string `json:"headers"`
-	Attempts []struct {
+	BodyDiffers int                 `json:"body_differs"`
+	Headers     map[string][]string `json:"headers"`
+	Attempts    []struct {
 		Outcome string `json:"outcome"`
 		Status  int    `json:"status"`
 	} `json:"attempts"`
