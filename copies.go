@@ -74,9 +74,7 @@ func inspect(ctx context.Context, name, dir string) (c cli.Contents, err error) 
 	if c.Problems, err = s.Check(ctx, true); err != nil {
 		return c, err
 	}
-	if d, ok := s.(store.Dumper); ok {
-		c.Counts, err = d.Counts(ctx)
-	}
+	c.Counts, err = s.Counts(ctx)
 	return c, err
 }
 
@@ -225,23 +223,18 @@ func transfer(ctx context.Context, o cli.MigrateOptions, scratch string) (c cli.
 		return c, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	source, ok := from.(store.Dumper)
-	target, ok2 := to.(store.Dumper)
-	if !ok || !ok2 {
-		return c, errors.New("an engine of this version can neither be read out nor filled")
-	}
-	want, err := source.Counts(ctx)
+	want, err := from.Counts(ctx)
 	if err != nil {
 		return c, err
 	}
-	if err := pour(ctx, source, target, want, o.Progress); err != nil {
+	if err := pour(ctx, from, to, want, o.Progress); err != nil {
 		return c, err
 	}
 	c.Engine, c.Schema = o.To, to.Health().Schema
 	if c.Problems, err = to.Check(ctx, true); err != nil {
 		return c, err
 	}
-	if c.Counts, err = target.Counts(ctx); err == nil && c.Counts != want {
+	if c.Counts, err = to.Counts(ctx); err == nil && c.Counts != want {
 		err = fmt.Errorf("the copy holds %+v, the original %+v: nothing was changed", c.Counts, want)
 	}
 	return c, err

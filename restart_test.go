@@ -183,7 +183,7 @@ func TestASecondProcessLeavesTheFolderAlone(t *testing.T) {
 	}
 	second.Env = append(second.Env, "ACUSE_LISTEN="+public, "ACUSE_ADMIN_LISTEN="+private)
 	s := runs(t, second, "")
-	s.is(t, 1, "in use", fmt.Sprintf("process id %d", p.PID()), filepath.Join(p.Dir, "data"))
+	s.is(t, 1, "acuse: the data folder ", "in use", "--data-dir", fmt.Sprintf("process id %d", p.PID()), filepath.Join(p.Dir, "data"))
 	if took := time.Since(began); took > 10*time.Second || s.out != "" || strings.Count(s.err, "\n") > 2 {
 		t.Errorf("after %v: %q %q", took, s.out, s.err)
 	}

@@ -13,7 +13,6 @@ import (
 	"acuse/admin"
 	"acuse/cli"
 	"acuse/config"
-	"acuse/store"
 	"acuse/web"
 )
 
@@ -35,8 +34,8 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		BackupNow:    s.backups.Now,
 		VerifyBackup: s.verifyNewest,
 		Check:        s.store.Check,
-		Erase:        eraser(s.store),
-		Import:       importer(s.store),
+		Erase:        s.store.Erase,
+		Import:       s.store.Import,
 		SetupLink:    s.setupLink,
 		Health:       s.store.Health,
 		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
@@ -104,22 +103,6 @@ func disk(dir string) (free, total int64) {
 		return 0, 0
 	}
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
-}
-
-// eraser is the erasure of an engine that can; nil where it cannot.
-func eraser(s store.Store) func(context.Context, store.Erasure) (store.Erased, error) {
-	if e, ok := s.(store.Eraser); ok {
-		return e.Erase
-	}
-	return nil
-}
-
-// importer is the import of an engine that can; nil where it cannot.
-func importer(s store.Store) func(context.Context, store.Import) (store.Imported, error) {
-	if d, ok := s.(store.Dumper); ok {
-		return d.Import
-	}
-	return nil
 }
 
 // storage reckons what the archive takes, for the page and the status.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acuse/config"
+	"acuse/store"
 )
 
 func TestBothLanguagesHaveTheSameWords(t *testing.T) {
@@ -199,6 +201,26 @@ func TestServeChecksWhatItStarts(t *testing.T) {
 		}
 	}
 	call(t, o, "serve", "--config", filepath.Join(dir, "none.yaml")).want(t, 3, "", "none.yaml is not there")
+}
+
+func TestServeTellsWhoHasTheFolder(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "acuse.yaml")
+	if err := os.WriteFile(conf, []byte("sources: {a: {unsigned: true, deliver_to: [b]}}\ndestinations: {b: {pull: {}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		err        error
+		lang, want string
+	}{
+		{&store.Locked{Dir: "/data", Process: "4711"}, "en", "acuse: the data folder /data is in use by another acuse (process id 4711)\n  stop that one first, or give this one a folder of its own: acuse serve --data-dir FOLDER\n"},
+		{fmt.Errorf("open: %w", &store.Locked{Dir: "/data"}), "es", "acuse: la carpeta de datos /data la usa otro programa\n  detener primero ese otro, o dar a este una carpeta propia: acuse serve --data-dir CARPETA\n"},
+	} {
+		o := Options{Env: []string{"ACUSE_LANG=" + c.lang}, Serve: func(context.Context, ServeOptions) error { return c.err }}
+		if r := call(t, o, "serve", "--config", conf); r.code != 1 || r.err != c.want {
+			t.Errorf("%d %q, want %q", r.code, r.err, c.want)
+		}
+	}
 }
 
 func TestServeHandsOverWhatItRead(t *testing.T) {

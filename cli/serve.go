@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acuse/config"
+	"acuse/store"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -39,11 +40,23 @@ func (a *app) serveCommand() *cobra.Command {
 		if a.opt.Serve == nil {
 			return errors.New("this build cannot serve")
 		}
-		return a.opt.Serve(cmd.Context(), ServeOptions{
+		return a.folderTaken(a.opt.Serve(cmd.Context(), ServeOptions{
 			ConfigFile: a.configFile, FirstRun: first, Config: c, Warnings: warnings, Language: a.lang, Load: load,
 			Stdout: a.opt.Stdout, Stderr: a.opt.Stderr,
-		})
+		}))
 	})
+}
+
+// folderTaken says what to do where another process works with the data folder.
+func (a *app) folderTaken(err error) error {
+	var l *store.Locked
+	switch {
+	case !errors.As(err, &l):
+		return err
+	case l.Process == "":
+		return &failure{code: exitFailed, what: a.f("folder.taken.unknown", l.Dir), todo: a.w("folder.taken.todo")}
+	}
+	return &failure{code: exitFailed, what: a.f("folder.taken", l.Dir, l.Process), todo: a.w("folder.taken.todo")}
 }
 
 // firstRun writes the commented acuse.yaml where none is there. A file that was named

@@ -12,6 +12,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -46,6 +47,22 @@ var (
 	ErrLocked = errors.New("store: data folder is in use")
 )
 
+// Locked is ErrLocked with what is known of who has the folder.
+type Locked struct {
+	Dir     string
+	Process string // its id; empty: not known
+}
+
+func (l *Locked) Error() string {
+	if l.Process == "" {
+		return fmt.Sprintf("%v: %s", ErrLocked, l.Dir)
+	}
+	return fmt.Sprintf("%v: %s, by process id %s", ErrLocked, l.Dir, l.Process)
+}
+
+// Unwrap makes it an ErrLocked.
+func (l *Locked) Unwrap() error { return ErrLocked }
+
 // Store is everything an engine offers. Each consumer takes the part it needs.
 type Store interface {
 	Inbox
@@ -59,6 +76,8 @@ type Store interface {
 	Accounts
 	Clock
 	Retention
+	Dumper
+	Eraser
 
 	// Check looks for damage: structure, orphans, keys without a delivery. A
 	// bounded check of the newest 1 000 deliveries when full is false. It returns

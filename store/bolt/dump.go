@@ -10,8 +10,6 @@ import (
 	"acuse/store/engine"
 )
 
-var _ store.Dumper = (*DB)(nil)
-
 // Dump emits every record; see store.Dumper. Pages that are replaced meanwhile are not
 // used again until it is done.
 func (d *DB) Dump(ctx context.Context, emit func(store.Record) error) error {

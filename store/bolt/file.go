@@ -39,7 +39,7 @@ func (d *DB) reopen() error {
 		file, err = openFile(d.path, o)
 	}
 	if errors.Is(err, berrors.ErrTimeout) {
-		err = fmt.Errorf("%w: another program has %s open", store.ErrLocked, d.path)
+		err = &store.Locked{Dir: d.dir} // a program that is no acuse has the file open
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -24,7 +25,7 @@ func Lock(path string) (*os.File, error) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		pid, _ := io.ReadAll(io.LimitReader(f, 32)) // only for the message
-		return nil, fmt.Errorf("%w: acuse with process id %s has %s", store.ErrLocked, strings.TrimSpace(string(pid)), path)
+		return nil, &store.Locked{Dir: filepath.Dir(path), Process: strings.TrimSpace(string(pid))}
 	}
 	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())

@@ -21,8 +21,6 @@ const (
 	dumpKeys     = "SELECT n.name, k.event_id, k.delivery, k.expires_at FROM dedup k JOIN names n ON n.id = k.source ORDER BY k.source, k.event_id"
 )
 
-var _ store.Dumper = (*DB)(nil)
-
 // Dump emits every record; see store.Dumper.
 func (d *DB) Dump(ctx context.Context, emit func(store.Record) error) error {
 	err := d.lasting(ctx, func(tx *sql.Tx) error {

@@ -16,8 +16,6 @@ const (
 	eraseLook   = 50_000
 )
 
-var _ store.Eraser = (*DB)(nil)
-
 // Erase removes contents for good; see store.Eraser.
 func (d *DB) Erase(ctx context.Context, q store.Erasure) (out store.Erased, err error) {
 	if (q.Resource == "") == (q.EventID == "") {

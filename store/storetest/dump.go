@@ -35,9 +35,6 @@ func dump(t testing.TB, s store.Dumper) (list []store.Record) {
 	return list
 }
 
-// dumper is the store, which every engine that RunDump is run over must be.
-func (e *env) dumper() store.Dumper { return e.s.(store.Dumper) }
-
 // RunDump runs the cases of store.Dumper.
 func RunDump(t *testing.T, open Opener) { runList(t, open, dumpTests) }
 
@@ -93,7 +90,7 @@ func (e *env) other() *env {
 
 func imported(e *env, i store.Import) store.Imported {
 	e.Helper()
-	out, err := e.dumper().Import(e.Context(), i)
+	out, err := e.s.Import(e.Context(), i)
 	e.ok(err)
 	return out
 }
@@ -111,7 +108,7 @@ func (e *env) exported(id int64) store.Import {
 var dumpTests = []test{
 	{"", "a dump loaded into an empty store is the same store", func(e *env) {
 		e.everything()
-		want := Contents(e, e.dumper())
+		want := Contents(e, e.s)
 		kinds := map[string]bool{}
 		for _, line := range want {
 			var r map[string]any
@@ -124,15 +121,15 @@ var dumpTests = []test{
 		}
 		same(e, "kinds of record", len(kinds), 14)
 		o := e.other()
-		e.ok(o.dumper().Load(e.Context(), reader(dump(e, e.dumper()))))
-		got := Contents(e, o.dumper())
+		e.ok(o.s.Load(e.Context(), reader(dump(e, e.s))))
+		got := Contents(e, o.s)
 		for i := range min(len(got), len(want)) {
 			same(e, fmt.Sprint("record ", i), got[i], want[i])
 		}
 		same(e, "records", len(got), len(want))
-		a, err := e.dumper().Counts(e.Context())
+		a, err := e.s.Counts(e.Context())
 		e.ok(err)
-		b, err := o.dumper().Counts(e.Context())
+		b, err := o.s.Counts(e.Context())
 		e.ok(err)
 		same(e, "counts", b, a)
 		o.sound()
@@ -151,7 +148,7 @@ var dumpTests = []test{
 			e.done(arrival("s", fmt.Sprint(i)))
 		}
 		deliveries, jobs := 0, 0
-		e.ok(e.dumper().Dump(e.Context(), func(r store.Record) error {
+		e.ok(e.s.Dump(e.Context(), func(r store.Record) error {
 			if r.Delivery != nil {
 				if deliveries++; deliveries == 1 {
 					e.done(arrival("new", "during"))
@@ -167,11 +164,11 @@ var dumpTests = []test{
 	{"", "an error ends a dump and a load; a store that holds something is not loaded into", func(e *env) {
 		e.everything()
 		n := 0
-		e.is(e.dumper().Dump(e.Context(), func(store.Record) error { n++; return io.ErrShortWrite }), io.ErrShortWrite)
+		e.is(e.s.Dump(e.Context(), func(store.Record) error { n++; return io.ErrShortWrite }), io.ErrShortWrite)
 		same(e, "emitted", n, 1)
-		e.is(e.dumper().Load(e.Context(), reader(nil)), store.ErrState)
+		e.is(e.s.Load(e.Context(), reader(nil)), store.ErrState)
 		o := e.other()
-		e.is(o.dumper().Load(e.Context(), func() (store.Record, error) { return store.Record{}, io.ErrUnexpectedEOF }), io.ErrUnexpectedEOF)
+		e.is(o.s.Load(e.Context(), func() (store.Record, error) { return store.Record{}, io.ErrUnexpectedEOF }), io.ErrUnexpectedEOF)
 	}},
 	{"", "an import into an empty store keeps the number, claims the key, brings attempts and bytes", func(e *env) {
 		for range 3 {
@@ -236,7 +233,7 @@ var dumpTests = []test{
 		imported(o, i)
 		same(e, "payload gone", o.delivery(1).PayloadGone, true)
 		i.Delivery.EventID = ""
-		_, err := o.dumper().Import(e.Context(), i)
+		_, err := o.s.Import(e.Context(), i)
 		e.is(err, store.ErrRefused)
 		i.Delivery.State, i.Delivery.Quarantine, i.Delivery.Jobs = store.StateQuarantined, "no id", nil
 		imported(o, i)

@@ -20,7 +20,7 @@ func RunErase(t *testing.T, open Opener, forget func(t *testing.T, s store.Store
 func (e *env) erase(q store.Erasure) store.Erased {
 	e.Helper()
 	q.By, q.At, q.Reason = ana, at(time.Hour), "asked"
-	out, err := e.s.(store.Eraser).Erase(e.Context(), q)
+	out, err := e.s.Erase(e.Context(), q)
 	e.ok(err)
 	return out
 }
@@ -152,7 +152,7 @@ func eraseTests(forget func(t *testing.T, s store.Store)) []test {
 		}},
 		{"", "an erasure names a resource or an event", func(e *env) {
 			for _, q := range []store.Erasure{{}, {Resource: "a", EventID: "b"}, {Source: "s"}} {
-				_, err := e.s.(store.Eraser).Erase(e.Context(), q)
+				_, err := e.s.Erase(e.Context(), q)
 				e.is(err, store.ErrRefused)
 			}
 		}},
