@@ -137,11 +137,14 @@ func perSecond(r config.Rate) float64 {
 
 // window is how long a dedup key is remembered: the source's own setting wins over
 // the provider's rule and the life of a delivery's row.
-func (s *source) window(cfg *config.Config) func(bodyHash bool) time.Duration {
+func (s *source) window(cfg *config.Config) func(bodyHash bool) (time.Duration, bool) {
 	if own := s.cfg.DedupWindow; own > 0 {
-		return func(bool) time.Duration { return own }
+		return func(bool) (time.Duration, bool) { return own, false }
 	}
-	return func(bodyHash bool) time.Duration { return s.provider.Window(bodyHash, cfg.Retention.Age) }
+	return func(bodyHash bool) (time.Duration, bool) {
+		length, why := s.provider.WindowWhy(bodyHash, cfg.Retention.Age)
+		return length, why.WithRow()
+	}
 }
 
 func (s *source) maxBody() int64 {

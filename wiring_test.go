@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"acuse/config"
+	"acuse/provider"
 	"acuse/scripts/tools/load"
 )
 
@@ -182,4 +184,31 @@ func TestALongFolder(t *testing.T) {
 		t.Error("a clean stop leaves the folder of its socket")
 	}
 	p.cli("status").is(t, 4)
+}
+
+// TestP2AWindowLastsAsLongAsTheDelivery looks at what an event is stored with: only where
+// somebody set the window may it end before the delivery does.
+func TestP2AWindowLastsAsLongAsTheDelivery(t *testing.T) {
+	t.Parallel()
+	cat, err := provider.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		source  config.Source
+		withRow bool
+	}{
+		"github":       {config.Source{Provider: "github"}, true},
+		"alertmanager": {config.Source{Provider: "alertmanager"}, false},
+		"own":          {config.Source{Provider: "github", DedupWindow: time.Hour}, false},
+	} {
+		p, ok := cat.Get(want.source.Provider)
+		if !ok {
+			t.Fatal(want.source.Provider)
+		}
+		s := &source{name: name, cfg: &want.source, provider: p}
+		if length, withRow := s.window(&config.Config{})(false); length <= 0 || withRow != want.withRow {
+			t.Errorf("%s: %v %v", name, length, withRow)
+		}
+	}
 }

@@ -158,6 +158,12 @@ func TestWindows(t *testing.T) {
 		if got, hash := p.Window(false, 0), p.Window(true, 0); got != tc.window || hash != tc.hash {
 			t.Errorf("%s: %v and %v, want %v and %v", name, got, hash, tc.window, tc.hash)
 		}
+		// Only a window that nobody chose lasts as long as the delivery does.
+		_, why := p.WindowWhy(false, 0)
+		_, hash := p.WindowWhy(true, 0)
+		if got, want := [2]bool{why.WithRow(), hash.WithRow()}, [2]bool{tc.window >= 7*day, false}; got != want || WindowOwn.WithRow() {
+			t.Errorf("%s: with the row %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -24,6 +24,12 @@ const (
 	WindowOwn     WindowReason = "own"     // the source's own dedup_window
 )
 
+// WithRow says that a window for this reason lasts at least as long as the delivery is kept,
+// which may be longer than its age allows: a job that waits, a dead letter.
+func (w WindowReason) WithRow() bool {
+	return w == WindowWeek || w == WindowHorizon || w == WindowResend || w == WindowRow
+}
+
 // Window is how long the dedup key of an event must be remembered, before the source's
 // own setting: the file's own window, or the longest of 7 days, 1.5 times the horizon,
 // a day more than a resend is possible, and row, the life of the delivery's row.

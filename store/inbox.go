@@ -64,6 +64,7 @@ type Event struct {
 	// queues no job until it is released. Empty: a normal event.
 	Quarantine string
 	Window     time.Duration // how long the dedup key is remembered: from Window after the arrival was accepted on it may be claimed again
+	WithRow    bool          // it is remembered at least as long as its delivery is kept, whatever Window says
 	Revive     bool          // a duplicate queues the dead letters of exhausted attempts again, once each (until a person resends)
 	Jobs       []NewJob
 }

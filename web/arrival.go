@@ -64,10 +64,10 @@ func (s *source) event(in *provider.Event, body []byte) store.Event {
 		ID: in.ID, Type: in.Type, Resource: in.Resource, // long ones are digests already
 		Version: in.Version, Unit: in.Unit, Test: in.Test,
 		Part: in.Part, Size: len(bytes), Digest: int64(binary.BigEndian.Uint64(sum[:8])),
-		Window: s.windowID, Revive: s.Revive,
+		Window: s.windowID.length, WithRow: s.windowID.withRow, Revive: s.Revive,
 	}
 	if in.BodyHash {
-		out.Window = s.windowHash
+		out.Window, out.WithRow = s.windowHash.length, s.windowHash.withRow
 	}
 	if in.NoID || in.ID == "" {
 		out.ID, out.Made = "acuse-"+rand.Text(), true

@@ -68,17 +68,17 @@ func TestArrival(t *testing.T) {
 	t.Run("a body's digest is remembered for its own window", func(t *testing.T) {
 		t.Parallel()
 		window := func(s *Source) {
-			s.Window = func(bodyHash bool) time.Duration {
+			s.Window = func(bodyHash bool) (time.Duration, bool) {
 				if bodyHash {
-					return time.Hour
+					return time.Hour, false
 				}
-				return 9 * time.Hour
+				return 9 * time.Hour, true
 			}
 		}
-		if e := stored(t, whole(provider.Event{ID: "h", BodyHash: true}), window).Events[0]; e.Window != time.Hour {
+		if e := stored(t, whole(provider.Event{ID: "h", BodyHash: true}), window).Events[0]; e.Window != time.Hour || e.WithRow {
 			t.Errorf("hash: %v", e.Window)
 		}
-		if e := stored(t, whole(provider.Event{ID: "h"}), window).Events[0]; e.Window != 9*time.Hour {
+		if e := stored(t, whole(provider.Event{ID: "h"}), window).Events[0]; e.Window != 9*time.Hour || !e.WithRow {
 			t.Errorf("id: %v", e.Window)
 		}
 	})

@@ -39,10 +39,10 @@ type Source struct {
 	KeyName      string // stands in idempotency keys; default Name
 	Provider     string // catalogue name, for display
 	Checker      Checker
-	Window       func(bodyHash bool) time.Duration // of the dedup key; default 7 days
-	MaxBody      int64                             // bytes; default DefaultMaxBody
-	RejectStatus int                               // of a failed check; default 401
-	PublicURL    string                            // the address given to the provider; empty: not known
+	Window       func(bodyHash bool) (length time.Duration, withRow bool) // of the dedup key; default 7 days
+	MaxBody      int64                                                    // bytes; default DefaultMaxBody
+	RejectStatus int                                                      // of a failed check; default 401
+	PublicURL    string                                                   // the address given to the provider; empty: not known
 	Destinations []Destination
 	Filter       *Filter        // of the source: decides for all destinations; nil: none
 	Revive       bool           // a duplicate queues the dead letters of exhausted attempts again
@@ -70,6 +70,12 @@ type Destination struct {
 	LatestOnly Types   // events of these types are superseded by newer versions
 }
 
+// memory is how long a dedup key is remembered; withRow, at least as long as its delivery.
+type memory struct {
+	length  time.Duration
+	withRow bool
+}
+
 // source is a Source made ready, with what changes from request to request.
 type source struct {
 	Source
@@ -80,8 +86,8 @@ type source struct {
 	methods    []string
 	allow      string // value of the Allow header
 	publicBase string // PublicURL without its query
-	windowID   time.Duration
-	windowHash time.Duration
+	windowID   memory
+	windowHash memory
 	readTime   time.Duration // for a whole request, headers included
 	silent     bool          // the provider wants answers without a body: refusals too
 
@@ -105,16 +111,16 @@ func newSource(s Source, set *metrics.Set) *source {
 		s.RejectStatus = http.StatusUnauthorized
 	}
 	if s.Window == nil {
-		s.Window = func(bool) time.Duration { return defaultWindow }
+		s.Window = func(bool) (time.Duration, bool) { return defaultWindow, true }
 	}
 	out := &source{
-		Source:     s,
-		keyPrefix:  escape(s.KeyName) + ":",
-		methods:    []string{http.MethodPost},
-		windowID:   s.Window(false),
-		windowHash: s.Window(true),
-		readTime:   readTime(s.MaxBody),
+		Source:    s,
+		keyPrefix: escape(s.KeyName) + ":",
+		methods:   []string{http.MethodPost},
+		readTime:  readTime(s.MaxBody),
 	}
+	out.windowID.length, out.windowID.withRow = s.Window(false)
+	out.windowHash.length, out.windowHash.withRow = s.Window(true)
 	if r := s.Checker.Reply(&provider.Request{}); r != nil && len(r.Body) == 0 {
 		out.silent = true
 	}

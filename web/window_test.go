@@ -31,7 +31,7 @@ func TestID07(t *testing.T) {
 	}
 	edge := func(s *sqlite.DB) *Edge {
 		return newEdge(t, EdgeOptions{Inbox: s, Rejections: s, Now: func() time.Time { return now }}, Source{Name: "sl", Checker: checker, Unsigned: true,
-			Window: func(bool) time.Duration { return provider.Custom().Window(false, 30*24*time.Hour) }, Destinations: []Destination{{Name: "app"}}})
+			Window: func(bool) (time.Duration, bool) { return provider.Custom().Window(false, 30*24*time.Hour), true }, Destinations: []Destination{{Name: "app"}}})
 	}
 	e := edge(db)
 	post := func(id, retry string) string {

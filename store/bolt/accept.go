@@ -94,11 +94,11 @@ func (w *writer) event(a *store.Arrival, e *store.Event, source, provider, paylo
 	at := a.Accepted()
 	earlier := int64(0)
 	if e.Quarantine == "" {
-		holder, expires, err := w.holder(source, e.ID)
+		holder, claimed, err := w.claimed(source, e, at)
 		if err != nil {
 			return out, payload, err
 		}
-		if holder != 0 && expires > engine.Milli(at) {
+		if claimed {
 			return store.Outcome{Kind: store.Duplicate, Delivery: holder}, payload, nil
 		}
 		earlier = holder // its window has passed
@@ -159,6 +159,16 @@ func (x *tx) holder(source int64, eventID string) (delivery, expires int64, err 
 		return 0, 0, fault{where: "dedup", err: errRecord}
 	}
 	return int64(binary.BigEndian.Uint64(v)), int64(binary.BigEndian.Uint64(v[8:])), nil
+}
+
+// claimed tells whether an event is a duplicate at a moment: whether the delivery that has
+// its key, 0 for none, still has a right to it.
+func (x *tx) claimed(source int64, e *store.Event, at time.Time) (delivery int64, claimed bool, err error) {
+	holder, expires, err := x.holder(source, e.ID)
+	if err != nil || holder == 0 {
+		return 0, false, err
+	}
+	return holder, expires > engine.Milli(at) || e.WithRow && x.get(tDeliveries, num(holder)) != nil, nil
 }
 
 // claim gives a key to a delivery.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"acuse/store"
-	"acuse/store/engine"
 )
 
 // QuarantinedAfter lists, oldest first; see store.Operator.
@@ -69,12 +68,12 @@ func (w *writer) release(id int64, e store.Event, by store.Actor, at time.Time) 
 	d.version, d.unit, d.test, d.part, d.earlier = e.Version, e.Unit, e.Test, int64(e.Part), 0
 	e.Digest = d.digest
 	out = store.Outcome{Kind: store.Accepted, Delivery: id}
-	holder, expires, err := w.holder(d.source, e.ID)
+	holder, claimed, err := w.claimed(d.source, &e, at)
 	if err != nil {
 		return out, err
 	}
 	reason := ""
-	if holder != 0 && expires > engine.Milli(at) {
+	if claimed {
 		out.Kind, out.Delivery = store.Duplicate, holder
 		reason = fmt.Sprintf("duplicate of #%d", holder)
 		d.duplicateOf = holder

@@ -11,6 +11,7 @@ import (
 // claim claims the dedup keys of the items and gives each its number: a new one, or
 // that of the delivery which has the key. Duplicates use up no number.
 func (w *writer) claim(items []item) error {
+	first := w.numbers.delivery
 	for len(items) > 0 {
 		if items[0].event.Quarantine != "" {
 			items[0].id = w.numbers.delivery
@@ -23,7 +24,7 @@ func (w *writer) claim(items []item) error {
 			n = len(items)
 		}
 		n = chunk(n)
-		if err := w.claimChunk(items[:n]); err != nil {
+		if err := w.claimChunk(items[:n], first); err != nil {
 			return err
 		}
 		items = items[n:]
@@ -33,7 +34,7 @@ func (w *writer) claim(items []item) error {
 
 // claimChunk claims up to eight keys by one statement. When all are new, which is the
 // normal case, that is all; else it asks for each who has it.
-func (w *writer) claimChunk(items []item) error {
+func (w *writer) claimChunk(items []item, first int64) error {
 	var args [8 * 4]val
 	for i := range items {
 		it := &items[i]
@@ -49,7 +50,7 @@ func (w *writer) claimChunk(items []item) error {
 		return nil
 	}
 	for i := range items {
-		if err := w.claimOne(&items[i]); err != nil {
+		if err := w.claimOne(&items[i], first); err != nil {
 			return err
 		}
 	}
@@ -57,8 +58,9 @@ func (w *writer) claimChunk(items []item) error {
 }
 
 // claimOne finds out whether the item has its key: it is the row's delivery, or the
-// row has run out and is taken over.
-func (w *writer) claimOne(it *item) error {
+// row has run out and is taken over. From first on the deliveries are this batch's, which
+// are written after their keys.
+func (w *writer) claimOne(it *item, first int64) error {
 	row, ok, err := w.row(selectHolder, it.source, it.event.ID)
 	if err != nil {
 		return err
@@ -66,10 +68,10 @@ func (w *writer) claimOne(it *item) error {
 	if !ok {
 		return fmt.Errorf("claim: the key of %d/%.40q is neither ours nor anyone's", it.source, it.event.ID)
 	}
-	holder, expires := row[0].(int64), row[1].(int64)
+	holder, expires, kept := row[0].(int64), row[1].(int64), row[2].(int64) != 0
 	switch {
 	case holder == it.id: // ours; a duplicate before it may have left a lower number free
-	case expires <= ms(it.w.arrival.Accepted()):
+	case expires <= ms(it.w.arrival.Accepted()) && !(it.event.WithRow && (kept || holder >= first)):
 		it.earlier = holder
 	default:
 		it.id, it.dup = holder, true
@@ -87,7 +89,7 @@ func (w *writer) claimOne(it *item) error {
 }
 
 const (
-	selectHolder    = "SELECT delivery, expires_at FROM dedup WHERE source = ? AND event_id = ?"
+	selectHolder    = "SELECT delivery, expires_at, EXISTS (SELECT 1 FROM deliveries WHERE id = dedup.delivery) FROM dedup WHERE source = ? AND event_id = ?"
 	updateDuplicate = `UPDATE OR FAIL deliveries SET duplicates = duplicates + 1, last_duplicate_at = max(last_duplicate_at, ?),
 		body_differs = body_differs + (digest <> ?) WHERE id = ?`
 	selectExhausted = `SELECT j.id, j.destination, j.order_value FROM jobs j CROSS JOIN deliveries d ON d.id = j.delivery

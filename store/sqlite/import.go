@@ -34,7 +34,7 @@ func (w *writer) importOne(i store.Import) (out store.Imported, err error) {
 		return out, err
 	}
 	if row.State != store.StateQuarantined {
-		holder, earlier, err := w.claimUntil(source, row.EventID, id, ms(i.Expires), ms(i.At))
+		holder, earlier, err := w.claimUntil(source, row.EventID, id, ms(i.Expires), ms(i.At), false)
 		if err != nil {
 			return out, err
 		}

@@ -85,11 +85,12 @@ func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.
 // claimFor claims the event's key for a delivery that exists already. holder is the
 // delivery that has it now.
 func (w *writer) claimFor(source int64, e store.Event, delivery int64, at time.Time) (holder, earlier int64, err error) {
-	return w.claimUntil(source, e.ID, delivery, ms(at.Add(e.Window)), ms(at))
+	return w.claimUntil(source, e.ID, delivery, ms(at.Add(e.Window)), ms(at), e.WithRow)
 }
 
-// claimUntil claims a key, if nobody has it at now.
-func (w *writer) claimUntil(source int64, eventID string, delivery, expires, now int64) (holder, earlier int64, err error) {
+// claimUntil claims a key, if nobody has it at now: withRow, the delivery that has it keeps
+// it as long as it is kept itself.
+func (w *writer) claimUntil(source int64, eventID string, delivery, expires, now int64, withRow bool) (holder, earlier int64, err error) {
 	n, err := w.exec(insertDedup.rows(1), source, eventID, delivery, expires)
 	if err != nil || n == 1 {
 		return delivery, 0, err
@@ -99,7 +100,7 @@ func (w *writer) claimUntil(source int64, eventID string, delivery, expires, now
 		return 0, 0, fmt.Errorf("claim %.40q: no one has it: %w", eventID, err)
 	}
 	holder = row[0].(int64)
-	if row[1].(int64) > now {
+	if row[1].(int64) > now || withRow && row[2].(int64) != 0 {
 		return holder, 0, nil
 	}
 	_, err = w.exec("UPDATE OR FAIL dedup SET delivery = ?, expires_at = ?, loose = 0 WHERE source = ? AND event_id = ?", delivery, expires, source, eventID)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,51 @@ var dedupTests = []test{
 		same(e, "the key is the second's now", e.accept(later(a, 90*time.Minute))[0], store.Outcome{Kind: store.Duplicate, Delivery: second})
 		same(e, "duplicates of the first", e.delivery(first).Duplicates, 1)
 		same(e, "both are found by the id", fmt.Sprint(numbers(e.list(store.DeliveryFilter{Query: "fingerprint"}))), fmt.Sprint([]int64{second, first}))
+	}},
+	{"P2", "a key that lasts with its delivery is not claimed while that waits, runs, is dead or is kept", func(e *env) {
+		a := arrival("s", "slow")
+		a.Events[0].WithRow = true
+		first := e.accepted(a)
+		late := func(when string, now time.Time) {
+			e.Helper()
+			same(e, when, e.accept(later(a, now.Sub(t0)))[0], store.Outcome{Kind: store.Duplicate, Delivery: first})
+		}
+		late("while it waits", at(8*day))
+		l := e.lease(at(8 * day))
+		late("while it is worked on", at(9*day))
+		e.settle(l, store.Dead, at(10*day))
+		late("while it is a dead letter", at(60*day))
+		r := rule(60 * day)
+		e.purge(r)
+		late("while a dead letter is kept", at(60*day))
+		_, err := e.s.Resend(e.Context(), store.Resend{Delivery: first, By: ana, At: at(60 * day)})
+		e.ok(err)
+		e.settle(e.lease(at(60*day)), store.Delivered, at(60*day))
+		late("while its row is kept", at(61*day))
+		same(e, "duplicates", e.delivery(first).Duplicates, 5)
+		short := a
+		short.Events = slices.Clone(a.Events)
+		short.Events[0].WithRow = false
+		second := e.accepted(later(short, 61*day)) // the window that was asked for has passed
+		e.settle(e.lease(at(61*day)), store.Delivered, at(61*day))
+		e.purge(rule(200 * day))
+		e.is(func() error { _, err := e.s.Delivery(e.Context(), second); return err }(), store.ErrNotFound)
+		if third := e.accepted(later(a, 200*day)); third <= second {
+			e.Fatalf("once the row is gone the key is free: got #%d after #%d", third, second)
+		}
+		e.sound()
+	}},
+	{"P2", "a delivery let out of quarantine does not take the key of one that waits", func(e *env) {
+		first := e.accepted(arrival("s", "slow"))
+		q := arrival("s", "")
+		q.Events[0].Quarantine, q.Events[0].Jobs = "no id", nil
+		held := e.accept(later(q, 20*day))[0].Delivery
+		ev := event("s", "slow", "app")
+		ev.WithRow = true
+		out, err := e.s.Release(e.Context(), held, ev, ana, at(21*day))
+		e.ok(err)
+		same(e, "released", out, store.Outcome{Kind: store.Duplicate, Delivery: first})
+		e.sound()
 	}},
 	{"P2", "many requests at once for a key whose window has passed make one delivery", func(e *env) {
 		a := arrival("s", "fingerprint")

@@ -92,7 +92,7 @@ func (m *model) accept(a store.Arrival) (out []store.Outcome) {
 	for i, e := range a.Events {
 		k := modelKey{a.Source, e.ID}
 		claim := m.keys[k]
-		if e.Quarantine == "" && claim != nil && claim.expires.After(a.ReceivedAt) {
+		if e.Quarantine == "" && m.claimed(claim, e, a.ReceivedAt) {
 			repeats[i] = claim.delivery
 			out = append(out, store.Outcome{Kind: store.Duplicate, Delivery: claim.delivery})
 			continue
@@ -118,6 +118,11 @@ func (m *model) accept(a store.Arrival) (out []store.Outcome) {
 		}
 	}
 	return out
+}
+
+// claimed tells whether a claim still holds against an event.
+func (m *model) claimed(c *modelClaim, e store.Event, at time.Time) bool {
+	return c != nil && (c.expires.After(at) || e.WithRow && m.deliveries[c.delivery] != nil)
 }
 
 // repeat counts a duplicate and revives what died of exhausted attempts.
@@ -347,7 +352,7 @@ func (m *model) release(id int64, e store.Event, at time.Time) (out store.Outcom
 	d.Resource, d.Version, d.Unit = e.Resource, e.Version, e.Unit
 	out = store.Outcome{Kind: store.Accepted, Delivery: id}
 	k := modelKey{d.Source, e.ID}
-	if c := m.keys[k]; c != nil && c.expires.After(at) {
+	if c := m.keys[k]; m.claimed(c, e, at) {
 		e.Digest = d.digest
 		out = store.Outcome{Kind: store.Duplicate, Delivery: c.delivery, Revived: m.repeat(c.delivery, e, at)}
 		d.DuplicateOf = c.delivery

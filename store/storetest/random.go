@@ -152,7 +152,7 @@ func copyID(base string, n int) string { return fmt.Sprintf("%s~%d", base, n) }
 
 func (p *pair) event(source string) store.Event {
 	e := store.Event{ID: p.eventID(), Type: p.word([]string{"paid", "failed"}), Part: -1, Digest: int64(p.number("digest", 1)),
-		Window: []time.Duration{time.Hour, time.Minute, 40 * day}[p.number("window", 2)], Revive: p.chance(2),
+		Window: []time.Duration{time.Hour, time.Minute, 40 * day}[p.number("window", 2)], WithRow: p.chance(2), Revive: p.chance(2),
 		Resource: p.word([]string{"", "r1", "r2"}), Version: p.word([]string{"", "1", "2", "3", "10"}), Unit: p.word([]string{"int", "s", "string"})}
 	for _, d := range modelDestinations[:p.number("destinations", len(modelDestinations))] {
 		j := store.NewJob{Destination: d, Key: source + ":" + e.ID + ":" + d, State: store.Queued}
