@@ -53,7 +53,8 @@ type DB struct {
 	journalHeld bool // by another program's read; it was told
 	readers     readers
 
-	once     sync.Once // of Close
+	copies   sync.Mutex // held by a backup
+	once     sync.Once  // of Close
 	closeErr error
 	gone     atomic.Bool // Close was called
 
@@ -154,6 +155,9 @@ func (d *DB) release() error {
 		errs = append(errs, d.read.Close())
 	}
 	if d.w != nil && d.w.conn != nil {
+		if d.w.copying != nil {
+			errs = append(errs, d.w.copying.end(d.w))
+		}
 		errs = append(errs, d.w.conn.close())
 	}
 	return errors.Join(append(errs, engine.Unlock(d.lock))...)

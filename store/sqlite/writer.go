@@ -17,6 +17,7 @@ type writer struct {
 	leasing map[int64]bool // destinations that were leased from since start
 	cache   engine.Cache
 	pending pending
+	copying *copying // a backup under way on the connection; nil: none
 }
 
 // numbers are the next to give out.
@@ -97,6 +98,9 @@ func (w *writer) rollback() {
 
 // recover opens the connection anew after storage failed: whatever state it was in.
 func (w *writer) recover() {
+	if w.copying != nil {
+		_ = w.copying.end(w) // it cannot go on without its connection
+	}
 	if w.conn != nil {
 		_ = w.conn.close() // it failed already; what matters is the new one
 		w.conn = nil
