@@ -119,7 +119,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 		Jobs: s.queue.Watched(), Now: s.clock.Now, Item: s.item, Allow: s.allow, Who: s.caller, Changed: s.changed, Died: s.died, Log: log, Metrics: s.metrics,
 	})
 	if s.alerts, err = alert.New(alert.Options{
-		Notices: s.store, Archive: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, Disk: func() (free, total int64) { return disk(cfg.DataDir) }, BackupLate: s.backups.Late, URLs: alertURLs(cfg), Name: cfg.Name,
+		Notices: s.store, Archive: s.store, Orders: s.store, Health: s.store.Health, ClockSet: s.edge.ClockSet, Disk: func() (free, total int64) { return disk(cfg.DataDir) }, BackupLate: s.backups.Late, URLs: alertURLs(cfg), Name: cfg.Name,
 		Language: cfg.Language, Link: dashboardURL(cfg), Destinations: s.destinationNames, Client: s.client, Log: log,
 		Metrics: s.metrics,
 	}); err != nil {

@@ -19,7 +19,7 @@ import (
 // adminOptions hands the dashboard what it needs.
 func (s *server) adminOptions(cfg *config.Config) admin.Options {
 	return admin.Options{
-		Archive: s.store, Operator: s.store, Rejections: s.store, Notices: s.store, Accounts: s.store,
+		Archive: s.store, Operator: s.store, Orders: s.store, Rejections: s.store, Notices: s.store, Accounts: s.store,
 		Users: s.users, Tokens: s.tokens, Sessions: access.NewSessionStore(s.store, nil), Files: adminFiles(),
 		Sources:      s.shownSources,
 		Destinations: func() []admin.Destination { return shownDestinations(s.live.Load().cfg) },

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -43,6 +44,13 @@ type Job struct {
 	LastError      *string `json:"last_error"`
 	LastUS         *int64  `json:"last_duration_us"`
 	IdempotencyKey string  `json:"idempotency_key"`
+	Rule           *string `json:"rule"`          // that filtered or parked it, or failed
+	RuleError      *string `json:"rule_error"`    // where and how it failed: "filter 1:6 kind"
+	Order          *string `json:"order"`         // value of its order
+	Waits          bool    `json:"waits"`         // queued, and another one of its order has the turn
+	Moved          bool    `json:"moved"`         // went to the end of its order: resent or revived
+	TurnAt         *string `json:"turn_at"`       // when its turn in the order came
+	SupersededBy   *int64  `json:"superseded_by"` // delivery that replaced it
 }
 
 // OneDelivery is a delivery with all that is known of it.
@@ -52,9 +60,20 @@ type OneDelivery struct {
 	DuplicateOf *int64              `json:"duplicate_of"`
 	CopyOf      *int64              `json:"copy_of"`
 	PayloadGone bool                `json:"payload_gone"`
+	Orders      []OrderPlace        `json:"orders"`  // of the jobs that stand in one
 	Headers     map[string][]string `json:"headers"` // secret values are "[hidden]"
 	Attempts    []Attempt           `json:"attempts"`
 	Effects     []struct{}          `json:"effects"`
+}
+
+// OrderPlace is where a job stands in its order.
+type OrderPlace struct {
+	Job    int64   `json:"job"`
+	Ahead  int     `json:"ahead"`  // jobs before it; 1000 at most are counted
+	Head   int64   `json:"head"`   // delivery whose turn it is
+	Since  *string `json:"since"`  // when that turn came
+	State  string  `json:"state"`  // of that job: queued, leased, dead
+	Behind int     `json:"behind"` // jobs after it; likewise
 }
 
 // Attempt is one try of a job.
@@ -92,6 +111,12 @@ func apiJobOf(j *store.Job) Job {
 		LastStatus: orNull(j.LastStatus), LastError: orNull(j.LastError), LastUS: orNull(j.LastMicros), IdempotencyKey: j.Key}
 	if j.State == store.Queued {
 		out.DueAt = stamp(j.DueAt)
+	}
+	n := store.ParseNote(j.Note)
+	out.Rule, out.Order, out.Waits, out.Moved, out.TurnAt, out.SupersededBy = orNull(n.Rule), orNull(j.Order), j.Waits, j.Moved, stamp(j.TurnAt), orNull(j.SupersededBy)
+	if n.Failed != "" {
+		text := fmt.Sprintf("%s %d:%d %s", n.Key, n.Line, n.Column, n.Failed)
+		out.RuleError = &text
 	}
 	return out
 }
@@ -170,7 +195,7 @@ func (a *Admin) apiDelivery(w http.ResponseWriter, r *http.Request) error {
 	}
 	m := maskOf(a.sourceOf(&d))
 	out := OneDelivery{Delivery: apiDeliveryOf(&d), Quarantine: orNull(d.Quarantine), DuplicateOf: orNull(d.DuplicateOf), CopyOf: orNull(d.CopyOf),
-		PayloadGone: d.PayloadGone, Headers: map[string][]string{}, Attempts: []Attempt{}, Effects: []struct{}{}}
+		PayloadGone: d.PayloadGone, Orders: []OrderPlace{}, Headers: map[string][]string{}, Attempts: []Attempt{}, Effects: []struct{}{}}
 	p, err := a.opt.Archive.Payload(r.Context(), d.ID)
 	switch {
 	case errors.Is(err, store.ErrPayloadGone), errors.Is(err, store.ErrNotFound):
@@ -183,6 +208,16 @@ func (a *Admin) apiDelivery(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		out.Headers = m.headersOf(h)
+	}
+	for i := range d.Jobs {
+		line, ok, err := a.lineOf(r.Context(), &d.Jobs[i])
+		if err != nil {
+			return err
+		}
+		if ok {
+			out.Orders = append(out.Orders, OrderPlace{Job: d.Jobs[i].ID, Ahead: line.Ahead, Head: line.Head.Delivery, Since: stamp(line.Head.Since),
+				State: stateWords[line.Head.State], Behind: line.Head.Behind})
+		}
 	}
 	body := grantOf(r).May(access.Body)
 	for i := range attempts {

@@ -263,7 +263,8 @@ func TestADeliveryLooksAsTheContractSays(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	want = `"destination":"app","state":"delivered","attempts":3,"due_at":null,"settled_at":"2026-11-30T13:24:00.684Z","last_status":200,"last_error":null,` +
-		`"last_duration_us":84000,"idempotency_key":"stripe:evt_1QK9rS2eZvKYlo2C:app"}]}`
+		`"last_duration_us":84000,"idempotency_key":"stripe:evt_1QK9rS2eZvKYlo2C:app",` +
+		`"rule":null,"rule_error":null,"order":null,"waits":false,"moved":false,"turn_at":null,"superseded_by":null}]}`
 	if got := string(page.Deliveries[0]); !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -46,7 +47,10 @@ type jobView struct {
 	Budget      string
 	Key         string
 	Reason      string
-	Note        string
+	Note        string // of a job that no rule stopped
+	Rule        *ruleView
+	Order       *orderView
+	By          int64 // delivery that superseded it
 	Due         time.Time
 	LeaseUntil  time.Time
 	Owner       string
@@ -116,7 +120,9 @@ func (a *Admin) delivery(w http.ResponseWriter, r *http.Request) error {
 	now := a.opt.Now()
 	v := deliveryView{D: &d, Chip: l.deliveryChip(&d, now), Type: visible(d.Type, false), EventID: visible(d.EventID, false),
 		Resource: visible(d.Resource, false), Source: a.sourceOf(&d), Quarantine: visible(d.Quarantine, false)}
-	v.Jobs = a.jobViews(l, &d, attempts, now)
+	if v.Jobs, err = a.jobViews(ctx, l, &d, attempts, now); err != nil {
+		return err
+	}
 	v.Steps = a.steps(l, &d, v.Source, attempts, trail, now)
 	v.Trail = l.trail(trail)
 	v.Result = l.result(&d, r.URL.Query().Get("resent"), now)
@@ -221,7 +227,7 @@ func (a *Admin) beside(id int64, back string) string {
 	return to
 }
 
-func (a *Admin) jobViews(l *locale, d *store.Delivery, attempts []store.Attempt, now time.Time) []jobView {
+func (a *Admin) jobViews(ctx context.Context, l *locale, d *store.Delivery, attempts []store.Attempt, now time.Time) ([]jobView, error) {
 	known := map[string]Destination{}
 	for _, dst := range a.opt.Destinations() {
 		known[dst.Name] = dst
@@ -231,7 +237,14 @@ func (a *Admin) jobViews(l *locale, d *store.Delivery, attempts []store.Attempt,
 		j := &d.Jobs[i]
 		dst, ok := known[j.Destination]
 		v := jobView{ID: j.ID, Destination: j.Destination, Kind: dst.Kind, Address: maskURL(dst.URL), Gone: !ok, Key: visible(j.Key, false),
-			Chip: l.chipOf(stateWords[j.State], j.DueAt, now), Budget: l.budget(j.Spent, dst.Budget), Note: visible(j.Note, false)}
+			Chip: l.chipOf(stateWords[j.State], j.DueAt, now), Budget: l.budget(j.Spent, dst.Budget), Rule: l.ruleView(j), By: j.SupersededBy}
+		if j.State == store.Cancelled { // its note says whose duplicate it is
+			v.Rule, v.Note = nil, visible(j.Note, false)
+		}
+		var err error
+		if v.Order, err = a.orderView(ctx, l, j, now); err != nil {
+			return nil, err
+		}
 		switch j.State {
 		case store.Queued:
 			v.Due = j.DueAt
@@ -246,7 +259,7 @@ func (a *Admin) jobViews(l *locale, d *store.Delivery, attempts []store.Attempt,
 		addAttempts(l, &v, j, attempts, hostOf(dst.URL), now)
 		out = append(out, v)
 	}
-	return out
+	return out, nil
 }
 
 // hostOf is host and port of an address, for a hint: no user, no password.

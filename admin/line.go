@@ -163,10 +163,18 @@ func (l *locale) settled(d *store.Delivery, now time.Time) []step {
 			out = append(out, step{At: j.SettledAt, Icon: "x-octagon", Role: "bad", What: l.T("line.dead") + toJob(d, j), Why: l.T("reason." + reasonWords[j.Reason])})
 		case store.Cancelled, store.Superseded, store.Filtered:
 			c := l.chipOf(stateWords[j.State], time.Time{}, now)
-			out = append(out, step{At: j.SettledAt, Icon: c.Icon, Role: c.Role, What: c.Word + toJob(d, j), Why: visible(j.Note, false)})
+			out = append(out, step{At: j.SettledAt, Icon: c.Icon, Role: c.Role, What: c.Word + toJob(d, j), Why: l.endedBy(j)})
 		}
 	}
 	return out
+}
+
+// endedBy says what ended a job that nobody tried any more.
+func (l *locale) endedBy(j *store.Job) string {
+	if by := superseded(j); by != "" {
+		return l.T("line.superseded_by", by)
+	}
+	return visible(store.ParseNote(j.Note).Rule, false)
 }
 
 // ahead is what is planned or under way.
@@ -177,7 +185,9 @@ func (l *locale) ahead(d *store.Delivery, now time.Time) []step {
 		switch j.State {
 		case store.Queued:
 			st := step{At: j.DueAt, Icon: "clock", Role: "wait", What: l.T("line.next", j.Attempts+1) + toJob(d, j), Ahead: true}
-			if !j.DueAt.After(now) {
+			if j.Waits {
+				st.Icon, st.Role, st.What = "list", "info", l.T("line.turn")+toJob(d, j)
+			} else if !j.DueAt.After(now) {
 				st.Icon, st.Role, st.What = "list", "info", l.T("line.due", j.Attempts+1)+toJob(d, j)
 			}
 			out = append(out, st)

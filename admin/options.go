@@ -20,6 +20,7 @@ import (
 type Options struct {
 	Archive    store.Archive
 	Operator   store.Operator
+	Orders     store.Orders // nil: where a job stands in its order is not told
 	Rejections store.Rejections
 	Notices    store.Notices // nil: no notices on the overview
 	Accounts   store.Accounts

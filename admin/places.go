@@ -28,6 +28,7 @@ type destinationView struct {
 	Oldest time.Time
 	Shown  string // address, masked
 	From   []string
+	Held   []heldView // jobs that hold up others of their order
 }
 
 func (a *Admin) sourceViews(ctx context.Context, l *locale) ([]sourceView, error) {
@@ -115,5 +116,9 @@ func (a *Admin) destinations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.show(w, r, http.StatusOK, "destinations", frame{Title: l.T("nav.destinations"), Nav: "/destinations", Help: "help.destinations", Body: a.destinationViews(l, t)})
+	views := a.destinationViews(l, t)
+	if err := a.addHeld(r.Context(), l, views); err != nil {
+		return err
+	}
+	return a.show(w, r, http.StatusOK, "destinations", frame{Title: l.T("nav.destinations"), Nav: "/destinations", Help: "help.destinations", Body: views})
 }

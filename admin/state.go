@@ -57,8 +57,10 @@ func (l *locale) deliveryChip(d *store.Delivery, now time.Time) chip {
 	var due time.Time
 	done := 0
 	for i := range d.Jobs {
-		if j := &d.Jobs[i]; j.State == store.Queued && (due.IsZero() || j.DueAt.Before(due)) {
-			due = j.DueAt
+		if j := &d.Jobs[i]; j.State == store.Queued {
+			if !j.Waits && (due.IsZero() || j.DueAt.Before(due)) {
+				due = j.DueAt
+			}
 		} else if j.State == store.Delivered {
 			done++
 		}
@@ -73,7 +75,7 @@ func (l *locale) deliveryChip(d *store.Delivery, now time.Time) chip {
 // nextAttempt is the earliest due time of the queued jobs; zero: none waits.
 func nextAttempt(jobs []store.Job) (due time.Time) {
 	for i := range jobs {
-		if j := &jobs[i]; j.State == store.Queued && (due.IsZero() || j.DueAt.Before(due)) {
+		if j := &jobs[i]; j.State == store.Queued && !j.Waits && (due.IsZero() || j.DueAt.Before(due)) {
 			due = j.DueAt
 		}
 	}

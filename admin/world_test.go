@@ -59,7 +59,7 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	w := &world{db: db, now: now, id: map[string]int64{}}
 	w.users = access.NewUsers(access.UsersOptions{Accounts: db, Now: now})
 	w.tokens = access.NewTokens(access.TokensOptions{Accounts: db, AdminToken: adminToken, Now: now})
-	w.admin, err = New(Options{Archive: db, Operator: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
+	w.admin, err = New(Options{Archive: db, Operator: db, Orders: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
 		Sessions: access.NewSessionStore(db, now), Files: os.DirFS("."), Sources: worldSources, Destinations: worldDestinations,
 		Recheck: w.recheck, Capture: w.capture,
 		Release: w.release, NewKey: func(s, e, d string) string { return s + ":" + e + ":" + d }, Wake: w.wake, Health: db.Health,

@@ -21,6 +21,7 @@ type delivery struct {
 	Jobs        []job               `json:"jobs"`
 	Quarantine  *string             `json:"quarantine"`
 	PayloadGone bool                `json:"payload_gone"`
+	Orders      []orderPlace        `json:"orders"`
 	Headers     map[string][]string `json:"headers"`
 	Attempts    []attempt           `json:"attempts"`
 }
@@ -36,6 +37,19 @@ type job struct {
 	LastError      *string `json:"last_error"`
 	LastUS         *int64  `json:"last_duration_us"`
 	IdempotencyKey string  `json:"idempotency_key"`
+	Rule           *string `json:"rule"`
+	RuleError      *string `json:"rule_error"`
+	Order          *string `json:"order"`
+	Moved          bool    `json:"moved"`
+	SupersededBy   *int64  `json:"superseded_by"`
+}
+
+type orderPlace struct {
+	Job   int64  `json:"job"`
+	Ahead int    `json:"ahead"`
+	Head  int64  `json:"head"`
+	Since string `json:"since"`
+	State string `json:"state"`
 }
 
 type attempt struct {

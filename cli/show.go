@@ -76,6 +76,7 @@ func (a *app) job(d *delivery, j *job, budgets map[string]int) {
 	}
 	a.say("%s", line)
 	a.say("  %s  %s", a.w("show.key"), clean(j.IdempotencyKey))
+	a.decided(d, j)
 	var rows [][]string
 	for i := range d.Attempts {
 		at := &d.Attempts[i]
@@ -95,6 +96,36 @@ func (a *app) job(d *delivery, j *job, budgets map[string]int) {
 		rows = append(rows, []string{"  " + strconv.Itoa(at.N), a.when(at.StartedAt), a.lasted(at.DurationUS), strings.Join(result, ", ")})
 	}
 	a.columns(rows, nil)
+}
+
+// decided says what the rules of the configuration did with a job.
+func (a *app) decided(d *delivery, j *job) {
+	if j.Rule != nil {
+		a.say("  %s  %s", a.w("show.rule"), clean(*j.Rule))
+	}
+	if j.RuleError != nil {
+		a.say("  %s", a.f("show.rule_error", clean(*j.RuleError)))
+	}
+	if j.SupersededBy != nil {
+		a.say("  %s", a.f("show.superseded", *j.SupersededBy))
+	}
+	if j.Order == nil {
+		return
+	}
+	line := clean(*j.Order)
+	if j.Moved {
+		line += ", " + a.w("show.moved")
+	}
+	for _, o := range d.Orders {
+		switch {
+		case o.Job != j.ID:
+		case o.Ahead == 0:
+			line += ", " + a.f("show.turn", a.when(&o.Since))
+		default:
+			line += ", " + a.n("ahead", o.Ahead) + ", " + a.f("show.held", o.Head, a.state(o.State), a.when(&o.Since))
+		}
+	}
+	a.say("  %s  %s", a.w("show.order"), line)
 }
 
 func (a *app) outcome(s string) string {

@@ -21,6 +21,11 @@ type Counts interface {
 	DeadGroups(ctx context.Context) ([]store.DeadGroup, error)
 }
 
+// Heads tells which jobs hold up others of their order; store.Orders is one.
+type Heads interface {
+	Heads(ctx context.Context, since time.Time, limit int) ([]store.Head, error)
+}
+
 // Options of an Alerter. Notices, Archive and Health are needed.
 type Options struct {
 	Notices store.Notices
@@ -32,6 +37,8 @@ type Options struct {
 	Disk func() (free, total int64)
 	// BackupLate tells since when a planned backup is overdue. nil does not look.
 	BackupLate func(ctx context.Context) (since time.Time, ok bool)
+	// Orders tells which jobs hold up others of their order. nil does not look.
+	Orders Heads
 	// Destinations are the configured ones; jobs that wait for another name are
 	// told of. nil does not look.
 	Destinations func() []string

@@ -19,6 +19,7 @@ const (
 	Disk       = "disk"       // by percent: the volume is filled to it
 	Clock      = "clock"      // the wall clock lies before what is stored already
 	Backup     = "backup"     // a planned backup was not made
+	Order      = "order"      // by destination: a job has held up others of its order for a while
 	Removed    = "removed"    // by destination: jobs wait for a name that is not configured
 )
 
@@ -31,6 +32,13 @@ const (
 	again = 10 * time.Minute
 	// A failed sending is tried again after firstRetry, doubling up to lastRetry.
 	firstRetry, lastRetry = 30 * time.Second, time.Hour
+)
+
+// heldUp is how long a job may hold up others of its order before a person is told; heads
+// is how many such jobs are counted.
+const (
+	heldUp = 15 * time.Minute
+	heads  = 1000
 )
 
 // key is what a notice is known by.
@@ -133,6 +141,7 @@ func (a *Alerter) look(ctx context.Context) (found map[key]finding, looked map[s
 		f.count += g.Jobs
 		found[k] = f
 	}
+	a.lookAtOrders(ctx, found, looked)
 	totals, err := a.opt.Archive.Totals(ctx)
 	if err != nil {
 		a.opt.Log.Error("alerts: count", "err", err)
@@ -152,6 +161,26 @@ func (a *Alerter) look(ctx context.Context) (found map[key]finding, looked map[s
 		}
 	}
 	return found, looked
+}
+
+// lookAtOrders finds the destinations where a job has had its turn for too long.
+func (a *Alerter) lookAtOrders(ctx context.Context, found map[key]finding, looked map[string]bool) {
+	if a.opt.Orders == nil {
+		return
+	}
+	list, err := a.opt.Orders.Heads(ctx, a.opt.Now().Add(-heldUp), heads)
+	if looked[Order] = err == nil; err != nil {
+		a.opt.Log.Error("alerts: look at orders", "err", err)
+	}
+	for _, h := range list { // longest first
+		k := key{Order, h.Destination}
+		f, ok := found[k]
+		if !ok {
+			f.since = h.Since
+		}
+		f.count++
+		found[k] = f
+	}
 }
 
 // open notes that the matter k is there at the instant now.

@@ -39,6 +39,7 @@ var english = words{
 		Disk:       {"the volume is {subject} % full since {since}: lower the retention or free space"},
 		Clock:      {"the clock of this machine is wrong since {since}: requests with a signed time are answered 503 until it is set"},
 		Backup:     {"the planned backup is overdue since {since}; the log says why"},
+		Order:      {"an event for {subject} has held up others of its order since {since}", "{count} events for {subject} hold up others of their order, the first since {since}"},
 		Removed:    {"{count} job waits for {subject}, which is not configured, since {since}", "{count} jobs wait for {subject}, which is not configured, since {since}"},
 	},
 	still: "{text} — still so after {after}",
@@ -49,11 +50,12 @@ var english = words{
 		Disk:       "the volume is under {subject} % again, after {after}",
 		Clock:      "the clock is right again, after {after}",
 		Backup:     "the planned backup was made, after {after}",
+		Order:      "no order of {subject} is held up any more, after {after}",
 		Removed:    "no jobs wait for {subject} any more, after {after}",
 	},
 	class: map[string]string{
 		"timeout": "timeout", "refused": "connection refused", "reset": "connection reset", "empty_reply": "empty reply", "tls": "TLS failure",
-		"dns_failed": "DNS failure", "dns_not_found": "unknown host", "dns_timeout": "DNS timeout", "unreachable": "host unreachable",
+		"dns_failed": "DNS failure", "dns_not_found": "unknown host", "dns_timeout": "DNS timeout", "unreachable": "host unreachable", "rule": "its rule failed",
 	},
 	tooOld:  "too old",
 	unknown: "no answer",
@@ -70,6 +72,7 @@ var spanish = words{
 		Disk:       {"el volumen está al {subject} % desde {since}: bajar la retención o liberar espacio"},
 		Clock:      {"el reloj de este equipo está mal desde {since}: las peticiones con hora firmada reciben 503 hasta que se ajuste"},
 		Backup:     {"la copia de seguridad prevista falta desde {since}; el registro dice por qué"},
+		Order:      {"un evento para {subject} retiene a otros de su orden desde {since}", "{count} eventos para {subject} retienen a otros de su orden, el primero desde {since}"},
 		Removed:    {"{count} envío espera a {subject}, que no está configurado, desde {since}", "{count} envíos esperan a {subject}, que no está configurado, desde {since}"},
 	},
 	still: "{text} — sigue así tras {after}",
@@ -80,11 +83,12 @@ var spanish = words{
 		Disk:       "el volumen vuelve a estar por debajo del {subject} %, tras {after}",
 		Clock:      "el reloj vuelve a estar bien, tras {after}",
 		Backup:     "la copia de seguridad prevista está hecha, tras {after}",
+		Order:      "ya no se retiene ningún orden de {subject}, tras {after}",
 		Removed:    "ya no esperan envíos a {subject}, tras {after}",
 	},
 	class: map[string]string{
 		"timeout": "tiempo agotado", "refused": "conexión rechazada", "reset": "conexión cortada", "empty_reply": "respuesta vacía", "tls": "fallo de TLS",
-		"dns_failed": "fallo de DNS", "dns_not_found": "nombre desconocido", "dns_timeout": "DNS sin respuesta", "unreachable": "sin ruta al servidor",
+		"dns_failed": "fallo de DNS", "dns_not_found": "nombre desconocido", "dns_timeout": "DNS sin respuesta", "unreachable": "sin ruta al servidor", "rule": "falló su regla",
 	},
 	tooOld:  "demasiado antiguo",
 	unknown: "sin respuesta",
@@ -137,6 +141,8 @@ func page(n store.Notice) string {
 		return "/dead?destination=" + url.QueryEscape(n.Subject)
 	case Quarantine:
 		return "/deliveries?state=quarantined"
+	case Order:
+		return "/destinations"
 	case Removed:
 		return "/deliveries?state=queued&destination=" + url.QueryEscape(n.Subject)
 	}
