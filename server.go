@@ -108,7 +108,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	s.users = access.NewUsers(access.UsersOptions{Accounts: s.store})
 	s.tokens = access.NewTokens(access.TokensOptions{Accounts: s.store, AdminToken: string(cfg.AdminToken)})
 	s.queue = queue.New(queue.Options{
-		Jobs: s.store, Node: node, Now: s.clock.Now, Changed: s.changed, Died: s.died, Woken: s.wokenPull, Log: log, Metrics: s.metrics,
+		Jobs: s.store, Standings: s.store, Turned: func(string) { s.alerts.Kick() }, Node: node, Now: s.clock.Now, Changed: s.changed, Died: s.died, Woken: s.wokenPull, Log: log, Metrics: s.metrics,
 	})
 	s.edge = web.NewEdge(web.EdgeOptions{
 		Inbox: inbox(s.store), Rejections: s.store, Wake: s.queue.Wake, Changed: s.changed, Alert: s.died, DigestKey: digestKey,

@@ -44,11 +44,19 @@ type lane struct {
 	running  int  // sends
 	settling int  // outcomes on their way to the store
 	full     bool // the last lease call may have left due jobs: a free slot looks again
+	pace     pace
+	dirty    bool // the standing is not stored as it is
+	writing  bool // somebody is about to
+
+	saving sync.Mutex      // one write of the standing at a time; taken before mu
+	loaded bool            // under saving
+	work   context.Context // of the loop; set before it starts
 }
 
 func newLane(q *Queue, name string) *lane {
 	l := &lane{q: q, name: name, kick: make(chan struct{}, 1)}
 	q.met.running(name, l.busy)
+	q.met.down(name, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.pace.down() })
 	return l
 }
 
@@ -78,7 +86,11 @@ func (l *lane) configure(c *Lane) {
 	case c.Rate <= 0:
 		l.limiter = nil
 	case old == nil || old.Rate != c.Rate || l.limiter == nil:
-		l.limiter = rate.NewLimiter(rate.Limit(c.Rate), max(1, int(c.Rate)))
+		// It starts with nothing saved up, so that a restart or a reload, which forget
+		// what was spent, never send more than the rate allows over both.
+		burst := max(1, int(c.Rate))
+		l.limiter = rate.NewLimiter(rate.Limit(c.Rate), burst)
+		l.limiter.AllowN(time.Now(), burst)
 	}
 }
 
@@ -105,6 +117,25 @@ func (l *lane) wake() {
 // run leases and starts until stop ends.
 func (l *lane) run(stop, work context.Context) {
 	var sick, dry backoff
+	for stop.Err() == nil {
+		err := l.load(stop)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, store.ErrClosed) {
+			return
+		}
+		if sick.tries%60 == 0 {
+			l.q.opt.Log.Error("lane", "destination", l.name, "err", err)
+		}
+		sleep(stop, sick.next(time.Second, 5*time.Second), nil)
+	}
+	l.mu.Lock()
+	if l.pace.Freeing {
+		l.changed() // a crash came between
+	}
+	l.mu.Unlock()
+	sick = backoff{}
 	for stop.Err() == nil {
 		got, wait, err := l.fill(work)
 		kick := l.kick
@@ -136,7 +167,7 @@ func (l *lane) fill(work context.Context) (got int, wait time.Duration, err erro
 	case <-l.kick: // whatever it announced is seen below
 	default:
 	}
-	cfg, free, wait := l.free()
+	cfg, free, probe, wait := l.slots()
 	if free == 0 {
 		return 0, wait, nil
 	}
@@ -150,11 +181,11 @@ func (l *lane) fill(work context.Context) (got int, wait time.Duration, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	l.take(len(list), len(list) == free)
+	l.take(list, len(list) == free, probe)
 	for _, j := range list {
 		l.q.wg.Go(func() {
 			defer l.settled()
-			l.q.one(work, cfg, j, l.sent)
+			l.q.one(work, cfg, j, l)
 		})
 	}
 	if len(list) > 0 {
@@ -170,38 +201,66 @@ func (l *lane) fill(work context.Context) (got int, wait time.Duration, err erro
 	return len(list), max(0, due.Sub(l.q.opt.Now())), nil
 }
 
-// free says how many jobs may be leased now. When none, wait is until one may.
-func (l *lane) free() (cfg *Lane, n int, wait time.Duration) {
+// slots says how many jobs may be leased now, and whether that is a probe. When none, wait
+// is until one may.
+func (l *lane) slots() (cfg *Lane, n int, probe bool, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	cfg = l.cfg
 	if cfg == nil || cfg.Sender == nil {
-		return nil, 0, forever
+		return nil, 0, false, forever
 	}
 	l.full = true
-	n = min(cfg.Concurrency-l.running, maxUnsettled*cfg.Concurrency-l.settling, maxLeases)
+	if wait, probe = l.pace.held(l.q.opt.Now()); wait != 0 {
+		return nil, 0, probe, wait
+	}
+	n = min(l.pace.sends(cfg.Concurrency)-l.running, maxUnsettled*cfg.Concurrency-l.settling, maxLeases)
 	if n <= 0 {
-		return nil, 0, forever
+		return nil, 0, probe, forever
+	}
+	if probe {
+		n = 1
 	}
 	if l.limiter != nil {
 		tokens := l.limiter.Tokens()
 		if tokens < 1 {
-			return nil, 0, time.Duration((1-tokens)/cfg.Rate*float64(time.Second)) + time.Millisecond
+			return nil, 0, probe, time.Duration((1-tokens)/cfg.Rate*float64(time.Second)) + time.Millisecond
 		}
 		n = min(n, int(tokens))
 	}
-	return cfg, n, 0
+	return cfg, n, probe, 0
 }
 
-// take counts n sends as running. full: the store may hold more due jobs.
-func (l *lane) take(n int, full bool) {
+// take counts the leases as sends that run. full: the store may hold more due jobs.
+func (l *lane) take(list []store.Lease, full, probe bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running += n
+	l.running += len(list)
 	l.full = full
 	if l.limiter != nil {
-		l.limiter.AllowN(time.Now(), n)
+		l.limiter.AllowN(time.Now(), len(list))
 	}
+	if probe && len(list) > 0 {
+		l.pace.probe = list[0].Token
+	}
+}
+
+// judge tells the pace how an attempt ended, and whether its job may be tried at once since
+// the outage that it met is over. It comes before sent: what it learns counts for the next
+// lease.
+func (l *lane) judge(e ended) (late bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wasDown := l.pace.down()
+	changed, late := l.pace.judge(e)
+	if changed {
+		if down := l.pace.down(); down != wasDown {
+			l.q.turned(l.name, &l.pace)
+		}
+		l.changed()
+		l.wake()
+	}
+	return late
 }
 
 // sent ends a send: its slot is free while the outcome is being written, so that the

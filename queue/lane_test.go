@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -205,6 +206,7 @@ func TestRate(t *testing.T) {
 		return answers(200)(ctx, l)
 	})
 	run(t, Options{}, []Lane{{Name: "app", Sender: app, Rate: 2, Concurrency: 1}}, func(t *testing.T, r rig) {
+		after(5 * time.Second) // saves up two
 		start = time.Now()
 		for id := range int64(6) {
 			r.jobs.add(id, "app")
@@ -216,6 +218,44 @@ func TestRate(t *testing.T) {
 			t.Fatalf("sent at %v, want %v", at, want)
 		}
 	})
+}
+
+// TestRateOverARestart starts again and again: what was spent is forgotten, and yet no
+// second sees more than what is saved up plus what comes in.
+func TestRateOverARestart(t *testing.T) {
+	t.Parallel()
+	jobs := newShelf()
+	var at []time.Time
+	app := sender(func(ctx context.Context, l store.Lease) store.Result {
+		at = append(at, time.Now())
+		return answers(200)(ctx, l)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		for id := range int64(200) {
+			jobs.add(id, "app")
+		}
+		for range 20 {
+			q := New(Options{Jobs: jobs, Log: slog.New(slog.DiscardHandler)})
+			q.SetLanes([]Lane{{Name: "app", Sender: app, Rate: 5, Concurrency: 1}})
+			_, halt := begin(t, q)
+			after(700 * time.Millisecond)
+			halt()
+		}
+	})
+	for i := range at {
+		n := 0
+		for _, other := range at[i:] {
+			if other.Sub(at[i]) < time.Second {
+				n++
+			}
+		}
+		if n > 5 {
+			t.Fatalf("%d sends within a second at a rate of 5", n)
+		}
+	}
+	if len(at) < 40 {
+		t.Fatalf("only %d sends in 14 s", len(at))
+	}
 }
 
 func TestTooOldJobsAreNotSent(t *testing.T) {

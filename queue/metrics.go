@@ -40,3 +40,12 @@ func (m meters) delivered(d time.Duration) {
 func (m meters) running(destination string, busy func() int) {
 	m.set.GetOrCreateGauge(fmt.Sprintf("acuse_attempts_running{destination=%q}", destination), func() float64 { return float64(busy()) })
 }
+
+func (m meters) down(destination string, down func() bool) {
+	m.set.GetOrCreateGauge(fmt.Sprintf("acuse_destination_down{destination=%q}", destination), func() float64 {
+		if down() {
+			return 1
+		}
+		return 0
+	})
+}

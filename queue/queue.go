@@ -30,14 +30,18 @@ type Sender interface {
 // Options of a Queue. Only Jobs is needed.
 type Options struct {
 	Jobs store.Jobs
-	Node string // name of this data folder's server; default "node"
-	Run  string // this run of the process; default random
+	// Standings keeps how the lanes stand over restarts; nil: only in memory.
+	Standings Standings
+	Node      string // name of this data folder's server; default "node"
+	Run       string // this run of the process; default random
 	// Changed is told of a delivery whose state changed. It must not block.
 	Changed func(delivery int64)
 	// Died is told that a job became a dead letter. It must not block.
 	Died func()
 	// Woken is told that a pull destination has due jobs. It must not block.
-	Woken   func(destination string)
+	Woken func(destination string)
+	// Turned is told that a destination went down or came back. It must not block.
+	Turned  func(destination string)
 	Now     func() time.Time // the wall clock, default time.Now; waits are monotonic
 	Random  func() float64   // [0, 1), for jitter; default math/rand
 	Log     *slog.Logger     // default slog.Default
@@ -75,6 +79,9 @@ func New(o Options) *Queue {
 	}
 	if o.Woken == nil {
 		o.Woken = func(string) {}
+	}
+	if o.Turned == nil {
+		o.Turned = func(string) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -119,6 +126,7 @@ func (q *Queue) SetLanes(lanes []Lane) {
 func (q *Queue) start(l *lane) {
 	if q.stop != nil && !q.closed {
 		stop, work := q.stop, q.work
+		l.work = work
 		q.wg.Go(func() { l.run(stop, work) })
 	}
 }

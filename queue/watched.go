@@ -18,6 +18,9 @@ type watched struct {
 }
 
 func (w watched) Lease(ctx context.Context, query store.LeaseQuery) ([]store.Lease, error) {
+	if paused, err := w.q.paused(ctx, query.Destination); paused || err != nil {
+		return nil, err
+	}
 	list, err := w.Jobs.Lease(ctx, query)
 	if len(list) > 0 {
 		w.q.leased()

@@ -20,27 +20,38 @@ var (
 // settleGrace is how long outcomes may still be written once work has ended.
 const settleGrace = 5 * time.Second
 
-// one works on one leased job: send, keep the lease meanwhile, settle. sent is called
-// once, when nothing is open to the app any more.
-func (q *Queue) one(work context.Context, cfg *Lane, j store.Lease, sent func()) {
+// one works on one leased job: send, keep the lease meanwhile, settle.
+func (q *Queue) one(work context.Context, cfg *Lane, j store.Lease, l *lane) {
 	q.opt.Changed(j.Delivery.ID)
 	ctx, cancel := context.WithCancelCause(work)
 	defer cancel(nil)
 	letGo := q.keep(work, cfg, j, cancel)
 	defer letGo()
+	began := q.opt.Now()
 	res := q.attempt(ctx, cfg, j)
-	sent()
+	lost := errors.Is(context.Cause(ctx), errLost)
+	ending := !lost && work.Err() != nil && res.Outcome != store.Succeeded && res.Status == 0
+	told := res
+	if lost || ending {
+		told = store.Result{} // says nothing of the app
+	}
+	now := q.opt.Now()
+	late := l.judge(ended{job: j.Job, token: j.Token, result: told, began: began, now: now, concurrency: cfg.Concurrency, random: q.opt.Random()})
+	l.sent()
 	switch {
-	case errors.Is(context.Cause(ctx), errLost):
+	case lost:
 		q.lost(j)
 		return
-	case work.Err() != nil && res.Outcome != store.Succeeded && res.Status == 0:
+	case ending:
 		// Shutting down: without a word from the app this was no attempt of its own.
 		// The next start ends the lease and queues the job at once.
 		q.opt.Log.Info("send given up", "destination", j.Destination, "delivery", j.Delivery.ID, "job", j.Job, "cause", context.Cause(work))
 		return
 	}
-	s := cfg.Retry.plan(j, res, q.opt.Now(), q.opt.Random())
+	s := cfg.Retry.plan(j, res, now, q.opt.Random())
+	if late && s.State == store.Queued {
+		s.Due = now
+	}
 	q.settled(j, s, q.settle(work, j, s))
 }
 
@@ -162,6 +173,16 @@ func (q *Queue) settled(j store.Lease, s store.Settlement, err error) {
 		log.Warn("dead letter", "status", r.Status, "class", r.Class, "took", r.Duration)
 		q.opt.Died()
 	}
+}
+
+// turned tells that the breaker of a lane opened or closed.
+func (q *Queue) turned(destination string, p *pace) {
+	if p.down() {
+		q.opt.Log.Warn("destination is down: one probe at a time from now on", "destination", destination, "since", p.DownSince, "cause", p.Cause)
+	} else {
+		q.opt.Log.Info("destination answers again", "destination", destination)
+	}
+	q.opt.Turned(destination)
 }
 
 // lost says that another worker has the job by now; nothing is written for it.
