@@ -328,3 +328,27 @@ func TestFaultyWriteFailsAlone(t *testing.T) {
 	}
 	sound(t, db)
 }
+
+// TestP8OpeningWritesTheFirstPagesAgain is what scripts/faults shows at length: a process ended
+// before the page that made its last transaction valid was synced.
+func TestP8OpeningWritesTheFirstPagesAgain(t *testing.T) {
+	t.Parallel()
+	dir, left := t.TempDir(), t.TempDir()
+	db := opened(t, dir, Options{})
+	accept(t, db, arrival("s", "first", "app"))
+	b, err := os.ReadFile(filepath.Join(dir, "acuse.bolt")) // as a kill leaves it
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, old := filepath.Join(left, "acuse.bolt"), time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	again := opened(t, left, Options{})
+	if st, err := os.Stat(path); err != nil || st.ModTime().Equal(old) {
+		t.Errorf("they were not written again: %v", err)
+	}
+	if id := accept(t, again, arrival("s", "second", "app")); id != 2 {
+		t.Errorf("number %d, want 2", id)
+	}
+}

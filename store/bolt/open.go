@@ -150,6 +150,11 @@ func (d *DB) load() (err error) {
 	if err := d.reopen(); err != nil {
 		return err
 	}
+	// The last process may have ended before the page that made its last transaction valid was
+	// synced. What that one freed must not be used before it is; see heal.
+	if err := d.writeMetaAgain(); err != nil && !d.isFull(err) {
+		return err
+	}
 	return d.reload()
 }
 

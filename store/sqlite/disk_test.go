@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -257,5 +258,31 @@ func TestRefusedWriteFailsAlone(t *testing.T) {
 	}
 	if problems, err := db.Check(t.Context(), true); err != nil || len(problems) > 0 {
 		t.Errorf("check: %q %v", problems, err)
+	}
+}
+
+// TestP8OpeningWritesTheJournalAgain is what scripts/faults shows at length: a process ended
+// after a sync that failed, and what the next one builds on must be on the disk.
+func TestP8OpeningWritesTheJournalAgain(t *testing.T) {
+	t.Parallel()
+	dir, left := t.TempDir(), t.TempDir()
+	db := opened(t, dir, Options{})
+	accept(t, db, arrival("s", "first", "app"))
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{"acuse.db", "acuse.db-wal"} { // as a kill leaves it
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = errors.Join(os.WriteFile(filepath.Join(left, name), b, 0o600), os.Chtimes(filepath.Join(left, name), old, old))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := opened(t, left, Options{})
+	if st, err := os.Stat(filepath.Join(left, "acuse.db-wal")); err != nil || st.ModTime().Equal(old) {
+		t.Errorf("the journal was not written again: %v", err)
+	}
+	if id := accept(t, again, arrival("s", "second", "app")); id != 2 {
+		t.Errorf("number %d, want 2", id)
 	}
 }

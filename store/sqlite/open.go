@@ -50,6 +50,7 @@ type DB struct {
 	w           *writer // of the committer's goroutine alone, as is
 	file, wal   engine.Named
 	lost        bool // one of them is: nothing is written any more
+	doubted     bool // the journal may read as what the disk does not have: a sync failed, or an earlier process ended
 	journalHeld bool // by another program's read; it was told
 	readers     readers
 
@@ -85,7 +86,7 @@ func Open(ctx context.Context, dir string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{dir: dir, path: filepath.Join(dir, "acuse.db"), log: o.Log, lock: lock}
+	db := &DB{dir: dir, path: filepath.Join(dir, "acuse.db"), log: o.Log, lock: lock, doubted: true}
 	if db.log == nil {
 		db.log = slog.New(slog.DiscardHandler)
 	}
@@ -180,6 +181,13 @@ var layout = []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), "PRAGMA au
 
 // connectWriter opens the writer's connection.
 func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
+	// Once no connection is left the journal counts as far as it can be read: no further than
+	// the disk has it, then.
+	if d.doubted {
+		if err := engine.Again(d.path + "-wal"); err != nil {
+			return nil, err
+		}
+	}
 	c, err := connect(ctx, d.path, "mode=rw", []string{"PRAGMA busy_timeout = 5000"})
 	if err != nil {
 		return nil, err
@@ -197,6 +205,7 @@ func (d *DB) connectWriter(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
+	d.doubted = false
 	return c, nil
 }
 

@@ -67,6 +67,7 @@ func (d *DB) commit(batch []*write) {
 	}
 	d.note(err, len(batch))
 	if err != nil {
+		d.doubted = d.doubted || code(err) == lib.SQLITE_IOERR
 		d.w.recover()
 		return
 	}

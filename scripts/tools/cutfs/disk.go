@@ -5,7 +5,8 @@
 //
 // The model is the strict one of POSIX: syncing a file says nothing of its name, and a
 // write that was not synced may be lost whatever came after it. Within a folder the
-// changes survive in their order, as a journal keeps them.
+// changes survive in their order, as a journal keeps them. A sync that fails does so for good: what
+// it should have written stays readable and is written by no later one.
 package cutfs
 
 import (
@@ -116,6 +117,12 @@ func (n *node) sync() {
 	if n.dir() {
 		n.syncedNames, n.renames = maps.Clone(n.names), nil
 	}
+}
+
+// forget is what a sync that failed leaves behind: as on Linux the pages count as clean. They are
+// read as before, and no later sync writes them unless somebody wrote them again.
+func (n *node) forget() {
+	n.writes = slices.DeleteFunc(n.writes, func(c change) bool { return c.data != nil })
 }
 
 // link gives name to node, or with nil takes the name away.

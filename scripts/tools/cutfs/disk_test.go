@@ -215,3 +215,40 @@ func TestAMappedFileShowsWhatIsWritten(t *testing.T) {
 		t.Error("the mapping does not show the write")
 	}
 }
+
+func TestWhatAFailedSyncLeftIsWrittenByNoLaterOne(t *testing.T) {
+	t.Parallel()
+	d := New()
+	dir, unmount := mounted(t, d)
+	if dir == "" {
+		return
+	}
+	f, err := os.Create(filepath.Join(dir, "a"))
+	must(t, err)
+	folder, err := os.Open(dir)
+	must(t, err)
+	must(t, folder.Sync())
+	must(t, folder.Close())
+	_, err = f.WriteAt([]byte("first"), 0)
+	must(t, err)
+	must(t, f.Sync())
+	_, err = f.WriteAt([]byte("SECOND"), 0)
+	must(t, err)
+	d.Fail(Fault{Op: OpSync, After: 1, Err: syscall.EIO})
+	if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("the sync: %v", err)
+	}
+	_, err = f.WriteAt([]byte("third"), 6)
+	must(t, err)
+	must(t, f.Sync())
+	must(t, f.Close())
+	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "SECONDthird" {
+		t.Errorf("before the cut: %q, %v", got, err)
+	}
+	after := d.Cut(Drop, seeded())
+	unmount()
+	dir, _ = mounted(t, after)
+	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "first\x00third" {
+		t.Errorf("after the cut: %q, %v", got, err)
+	}
+}

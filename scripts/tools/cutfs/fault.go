@@ -21,6 +21,7 @@ type Fault struct {
 	After   int // 1 is the next
 	Err     syscall.Errno
 	Lasting bool
+	Dead    bool // the disk loses its power at that moment: Cut tells what survived
 	hits    int
 }
 
@@ -71,5 +72,9 @@ func (d *Disk) enter(op Op) syscall.Errno {
 		return 0
 	}
 	f.hits++
+	if f.Dead {
+		d.dead = true
+		return syscall.EIO
+	}
 	return f.Err
 }

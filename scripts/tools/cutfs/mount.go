@@ -261,10 +261,16 @@ func (i *inode) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64
 
 // Fsync implements fs.NodeFsyncer, of files and folders.
 func (i *inode) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
-	return i.do(OpSync, func() syscall.Errno {
-		i.n.sync()
-		return 0
-	})
+	i.d.mu.Lock()
+	defer i.d.mu.Unlock()
+	if errno := i.d.enter(OpSync); errno != 0 {
+		if !i.d.dead {
+			i.n.forget()
+		}
+		return errno
+	}
+	i.n.sync()
+	return 0
 }
 
 // Statfs implements fs.NodeStatfser: 64 GiB, nearly all free.

@@ -104,6 +104,14 @@ func (b *bed) send(d time.Duration) error {
 	return b.ledger.Load(ctx, b.a.Public, 4)
 }
 
+// sending sends from four connections until ended is called.
+func (b *bed) sending() (ended func() error) {
+	ctx, stop := context.WithCancel(context.Background())
+	sent := make(chan error, 1)
+	go func() { sent <- b.ledger.Load(ctx, b.a.Public, 4) }()
+	return func() error { stop(); return <-sent }
+}
+
 // recovers waits until an event is acknowledged again, without a restart.
 func (b *bed) recovers() error {
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {

@@ -18,6 +18,7 @@ type options struct {
 	times       int           // operations that fail in turn, in each scene that does so
 	full        time.Duration // how long the volume stays full
 	keep        bool
+	seed        uint64
 }
 
 func main() {
@@ -26,6 +27,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run the scenes whose name holds this")
 	flag.IntVar(&o.times, "times", 60, "in scenes that fail one operation after the other: up to which")
 	flag.DurationVar(&o.full, "full", time.Minute, "how long the volume stays full")
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random moments and losses")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folders with the logs")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: scripts/faults [--store sqlite|bbolt|both] [--only WORDS] [--times N] [--full D]\n\nRuns acuse on disks that fail. Exit 1 when anything was lost, or did not recover.\nNeeds FUSE and root.")

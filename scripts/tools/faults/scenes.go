@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,6 +24,8 @@ var scenes = []scene{
 	{"each write fails once, ENOSPC", each(cutfs.OpWrite, syscall.ENOSPC)},
 	{"each sync fails once, EIO", each(cutfs.OpSync, syscall.EIO)},
 	{"each sync fails once, ENOSPC", each(cutfs.OpSync, syscall.ENOSPC)},
+	{"a sync fails, then the power goes", forgets(false)},
+	{"a sync fails, a kill, then the power goes", forgets(true)},
 	{"each write fails while it starts, EIO", starting(cutfs.OpWrite, syscall.EIO)},
 	{"each write fails while it starts, ENOSPC", starting(cutfs.OpWrite, syscall.ENOSPC)},
 	{"each sync fails while it starts, EIO", starting(cutfs.OpSync, syscall.EIO)},
@@ -322,4 +325,52 @@ func removed(b *bed) error {
 	}
 	b.told = fmt.Sprintf("acknowledged before %d, after 0, 503: %d, a restart begins anew", before, refused)
 	return b.recovers()
+}
+
+// forgets lets a sync fail, whose pages no later sync writes, kills acuse or not, and cuts the
+// power soon after, under load: where it was killed, at one of the first syncs of the next start.
+func forgets(kill bool) func(*bed) error {
+	return func(b *bed) error {
+		if err := b.mount(cutfs.New()); err != nil {
+			return err
+		}
+		rnd := rand.New(rand.NewPCG(b.o.seed, 2))
+		for n := 1; n <= b.o.times; n++ {
+			if err := b.forget(n, kill, rnd); err != nil {
+				return fmt.Errorf("sync %d (seed %d): %w", n, b.o.seed, err)
+			}
+		}
+		b.told = fmt.Sprintf(", %d in turn", b.o.times)
+		return nil
+	}
+}
+
+func (b *bed) forget(n int, kill bool, rnd *rand.Rand) error {
+	if err := b.a.Start(); err != nil {
+		return err
+	}
+	ended := b.sending()
+	b.disk.Fail(cutfs.Fault{Op: cutfs.OpSync, After: n, Err: syscall.EIO, Lasting: kill}) // until the kill
+	for end := time.Now().Add(10 * time.Second); b.disk.Hits() == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if kill {
+		b.a.Kill()
+	}
+	if b.disk.Heal() == 0 {
+		return errors.Join(errors.New("was never reached"), ended())
+	}
+	if kill {
+		b.disk.Fail(cutfs.Fault{Op: cutfs.OpSync, After: 1 + rnd.IntN(12), Dead: true})
+		if err := b.a.Launch(); err != nil {
+			return errors.Join(err, ended())
+		}
+		for end := time.Now().Add(5 * time.Second); b.disk.Hits() == 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	} else {
+		time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond)
+	}
+	after := b.disk.Cut(cutfs.Losses[rnd.IntN(len(cutfs.Losses))], rnd)
+	return errors.Join(b.end(), ended(), b.mount(after))
 }
