@@ -103,7 +103,7 @@ func newServer(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *se
 	}
 	s.keys = keys.New(keys.Options{Log: log, Metrics: s.metrics})
 	s.clock = keep.NewClock(keep.ClockOptions{Shifter: s.store, Log: log})
-	s.keeper = keep.New(keep.Options{Store: s.store, Limits: s.limits, Clock: s.clock, Log: log, Metrics: s.metrics})
+	s.keeper = keep.New(keep.Options{Store: s.turning(), Limits: s.limits, Clock: s.clock, Log: log, Metrics: s.metrics})
 	s.backups = keep.NewBackups(keep.BackupsOptions{Source: s.store, Dir: cfg.DataDir, Plan: s.backupPlan, Now: s.clock.Now, Log: log})
 	s.users = access.NewUsers(access.UsersOptions{Accounts: s.store})
 	s.tokens = access.NewTokens(access.TokensOptions{Accounts: s.store, AdminToken: string(cfg.AdminToken)})

@@ -19,7 +19,7 @@ import (
 // adminOptions hands the dashboard what it needs.
 func (s *server) adminOptions(cfg *config.Config) admin.Options {
 	return admin.Options{
-		Archive: s.store, Operator: s.store, Orders: s.store, Rejections: s.store, Notices: s.store, Accounts: s.store,
+		Archive: s.store, Operator: s.turning(), Orders: s.store, Rejections: s.store, Notices: s.store, Accounts: s.store,
 		Users: s.users, Tokens: s.tokens, Sessions: access.NewSessionStore(s.store, nil), Files: adminFiles(),
 		Sources:      s.shownSources,
 		Destinations: func() []admin.Destination { return shownDestinations(s.live.Load().cfg) },
@@ -34,7 +34,7 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		BackupNow:    s.backups.Now,
 		VerifyBackup: s.verifyNewest,
 		Check:        s.store.Check,
-		Erase:        s.store.Erase,
+		Erase:        s.turning().Erase,
 		Import:       s.store.Import,
 		SetupLink:    s.setupLink,
 		Health:       s.store.Health,

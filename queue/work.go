@@ -173,6 +173,9 @@ func (q *Queue) settled(j store.Lease, s store.Settlement, err error) {
 		log.Warn("dead letter", "status", r.Status, "class", r.Class, "took", r.Duration)
 		q.opt.Died()
 	}
+	if j.Order != "" { // the next of its order may be due
+		q.Wake([]string{j.Destination})
+	}
 }
 
 // turned tells that the breaker of a lane opened or closed.

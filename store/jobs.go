@@ -79,6 +79,7 @@ type Lease struct {
 	Spent       int    // attempts since the last resend, this one included
 	Resend      bool   // a person or the API queued it again
 	Passthrough bool   // the person asked for the original signature
+	Order       string // value of its order: once it is settled another job may be due; empty: none
 	Delivery    DeliveryHead
 	Payload     Payload
 }

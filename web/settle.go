@@ -142,6 +142,9 @@ func (p *Pull) settle(r *http.Request, job store.Job, token int64, start time.Ti
 		return err
 	}
 	p.o.Changed(job.Delivery)
+	if job.Order != "" {
+		p.polls.wake(job.Destination) // the next of its order may be due
+	}
 	return nil
 }
 

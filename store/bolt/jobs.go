@@ -133,7 +133,7 @@ func (w *writer) leaseOne(j job, q store.LeaseQuery) (store.Lease, error) {
 	}
 	l := store.Lease{
 		Job: j.id, Token: token, Until: engine.Instant(until), Destination: q.Destination, Key: j.key,
-		Attempt: int(j.attempts), Spent: int(j.spent), Resend: j.resend, Passthrough: j.passthrough,
+		Attempt: int(j.attempts), Spent: int(j.spent), Resend: j.resend, Passthrough: j.passthrough, Order: j.order,
 	}
 	var ok bool
 	if l.Delivery, l.Payload, ok = w.cache.Get(j.delivery); !ok {

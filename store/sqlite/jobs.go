@@ -148,7 +148,7 @@ func (w *writer) leaseOne(j dueJob, destination int64, q store.LeaseQuery) (stor
 	w.moved(destination, store.Queued, store.Leased)
 	l := store.Lease{
 		Job: j.id, Token: token, Until: instant(ms(until)), Destination: q.Destination, Key: j.key,
-		Attempt: int(j.attempts + 1), Spent: int(j.spent + 1), Resend: j.resend != 0, Passthrough: j.passthrough != 0,
+		Attempt: int(j.attempts + 1), Spent: int(j.spent + 1), Resend: j.resend != 0, Passthrough: j.passthrough != 0, Order: j.order,
 	}
 	var ok bool
 	if l.Delivery, l.Payload, ok = w.cache.Get(j.delivery); !ok {

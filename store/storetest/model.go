@@ -167,7 +167,7 @@ func (m *model) lease(q store.LeaseQuery) (out []store.Lease) {
 			m.next.token++
 			j.Attempts, j.Spent = j.Attempts+1, j.Spent+1
 			j.tries = append(j.tries, &store.Attempt{ID: j.LeaseToken, Job: j.ID, N: j.Attempts, StartedAt: q.Now, Resend: j.Resend, Owner: q.Owner, Result: store.Result{Outcome: store.Running}})
-			out = append(out, store.Lease{Job: j.ID, Token: j.LeaseToken, Until: j.until, Attempt: j.Attempts, Spent: j.Spent, Key: j.Key, Resend: j.Resend, Passthrough: j.passthrough})
+			out = append(out, store.Lease{Job: j.ID, Token: j.LeaseToken, Until: j.until, Attempt: j.Attempts, Spent: j.Spent, Key: j.Key, Resend: j.Resend, Passthrough: j.passthrough, Order: j.Order})
 		}
 	}
 	return out
