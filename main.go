@@ -14,9 +14,13 @@ import (
 	"acuse/config"
 	"acuse/keep"
 	"acuse/provider"
+	"acuse/queue/command"
 )
 
 func main() {
+	if command.Guarding() {
+		os.Exit(command.Guard())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:])
 	stop()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"acuse/queue/command"
 	"acuse/scripts/tools/load"
 )
 
@@ -20,6 +21,9 @@ import (
 const part = "ACUSE_TEST_PART"
 
 func TestMain(m *testing.M) {
+	if command.Guarding() {
+		os.Exit(command.Guard())
+	}
 	switch os.Getenv(part) {
 	case "consumer":
 		os.Exit(consume(os.Args[1], os.Args[2]))

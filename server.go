@@ -24,6 +24,7 @@ import (
 	"acuse/provider"
 	"acuse/queue"
 	"acuse/queue/alert"
+	"acuse/queue/command"
 	"acuse/store"
 	"acuse/web"
 )
@@ -198,7 +199,13 @@ func (s *server) run(ctx context.Context, ready func()) error {
 			}
 		})
 	}
-	serve(&working, "queue", func() error { return s.queue.Run(leasing, sending) })
+	serve(&working, "queue", func() error {
+		// Before the queue ends the leases of the run they belong to.
+		if err := command.Reclaim(groupsDir(s.live.Load().cfg), s.log); err != nil {
+			s.log.Error("commands of an earlier run may still be alive", "err", err)
+		}
+		return s.queue.Run(leasing, sending)
+	})
 	working.Go(func() { s.alerts.Run(leasing) })
 	working.Go(func() { s.clock.Run(leasing) })
 	working.Go(func() { s.keeper.Run(leasing) })

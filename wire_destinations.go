@@ -1,15 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"acuse/admin"
 	"acuse/config"
 	"acuse/queue"
+	"acuse/queue/command"
 	"acuse/queue/forward"
 	"acuse/web"
 )
@@ -28,28 +31,44 @@ func lanes(cfg *config.Config, client *http.Client, signers func(string) (forwar
 			MaxAge:      d.MaxAge,
 			Rate:        perSecond(d.Rate),
 		}
-		if d.Pull == nil {
-			f, err := forward.New(forward.Options{
-				URL:               string(d.URL),
-				Method:            d.Method,
-				Headers:           plain(d.Headers),
-				Signature:         d.Signature,
-				Secret:            string(d.Secret),
-				IdempotencyHeader: d.IdempotencyHeader,
-				Timeout:           d.Timeout,
-				Client:            client,
-				Signers:           signers,
-			})
-			if err != nil {
-				problems = append(problems, cfg.Problem("destinations."+name, "%v", err))
-				continue
-			}
-			l.Sender = f
+		sender, err := senderOf(cfg, d, client, signers)
+		if err != nil {
+			problems = append(problems, cfg.Problem("destinations."+name, "%v", err))
+			continue
+		}
+		if l.Sender = sender; d.Exec != nil {
+			l.Kind = "exec"
 		}
 		out = append(out, l)
 	}
 	return out, problems
 }
+
+// senderOf is what hands events to a destination; nil for pull.
+func senderOf(cfg *config.Config, d *config.Destination, client *http.Client, signers func(string) (forward.Signer, string)) (queue.Sender, error) {
+	switch {
+	case d.Pull != nil:
+		return nil, nil
+	case d.Exec != nil:
+		return command.New(command.Options{
+			Args: d.Exec, Dir: d.Dir, User: d.User, Env: plain(d.Env), Groups: groupsDir(cfg),
+			Item: func(source string, body []byte, part int) ([]byte, error) {
+				signer, _ := signers(source)
+				if signer == nil {
+					return nil, fmt.Errorf("source %s is not configured any more: its batches cannot be split", source)
+				}
+				return signer.Item(body, part)
+			},
+		})
+	}
+	return forward.New(forward.Options{
+		URL: string(d.URL), Method: d.Method, Headers: plain(d.Headers), Signature: d.Signature, Secret: string(d.Secret),
+		IdempotencyHeader: d.IdempotencyHeader, Timeout: d.Timeout, Client: client, Signers: signers,
+	})
+}
+
+// groupsDir is where the process groups of running commands are recorded.
+func groupsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "exec") }
 
 // pullDestinations are those whose workers come and ask.
 func pullDestinations(cfg *config.Config) map[string]web.PullDestination {
@@ -80,10 +99,17 @@ func shownDestinations(cfg *config.Config) []admin.Destination {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Destinations)) {
 		d := cfg.Destinations[name]
 		kind := "http"
-		if d.Pull != nil {
+		switch {
+		case d.Pull != nil:
 			kind = "pull"
+		case d.Exec != nil:
+			kind = "exec"
 		}
-		out = append(out, admin.Destination{Name: name, Kind: kind, URL: string(d.URL), Budget: retryOf(d).Filled().Budget()})
+		shown := admin.Destination{Name: name, Kind: kind, URL: string(d.URL), Budget: retryOf(d).Filled().Budget()}
+		if d.Exec != nil {
+			shown.Program = d.Exec[0]
+		}
+		out = append(out, shown)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -33,6 +34,7 @@ type attemptView struct {
 	Body                    string
 	BodySize                int64
 	HasBody                 bool
+	Output                  bool // Body is what a command printed
 	Open                    bool
 }
 
@@ -236,7 +238,7 @@ func (a *Admin) jobViews(ctx context.Context, l *locale, d *store.Delivery, atte
 	for i := range d.Jobs {
 		j := &d.Jobs[i]
 		dst, ok := known[j.Destination]
-		v := jobView{ID: j.ID, Destination: j.Destination, Kind: dst.Kind, Address: maskURL(dst.URL), Gone: !ok, Key: visible(j.Key, false),
+		v := jobView{ID: j.ID, Destination: j.Destination, Kind: dst.Kind, Address: cmp.Or(maskURL(dst.URL), visible(dst.Program, false)), Gone: !ok, Key: visible(j.Key, false),
 			Chip: l.chipOf(stateWords[j.State], j.DueAt, now), Budget: l.budget(j.Spent, dst.Budget), Rule: l.ruleView(j), By: j.SupersededBy}
 		if j.State == store.Cancelled { // its note says whose duplicate it is
 			v.Rule, v.Note = nil, visible(j.Note, false)
@@ -283,7 +285,11 @@ func addAttempts(l *locale, v *jobView, j *store.Job, attempts []store.Attempt, 
 		v.Older, mine = len(mine)-attemptsShown, mine[:attemptsShown]
 	}
 	for i, at := range mine {
-		v.Attempts = append(v.Attempts, l.attemptView(at, host, i == 0 && at.Outcome == store.Failed, now))
+		view := l.attemptView(at, host, i == 0 && at.Outcome == store.Failed, now)
+		if v.Kind == "exec" {
+			l.asOutput(&view, at)
+		}
+		v.Attempts = append(v.Attempts, view)
 	}
 }
 
@@ -320,6 +326,15 @@ func (l *locale) attemptView(at *store.Attempt, host string, open bool, now time
 	v.HasBody, v.BodySize = len(at.Body) > 0, int64(len(at.Body))
 	v.Body = visible(string(at.Body[:min(len(at.Body), 4<<10)]), true)
 	return v
+}
+
+// asOutput turns the answer of an app into what a command left: its exit code and all
+// that is kept of its output, since the end of it tells most.
+func (l *locale) asOutput(v *attemptView, at *store.Attempt) {
+	v.Output, v.Body = true, visible(string(at.Body), true)
+	if at.Outcome == store.Succeeded {
+		v.Answer = l.T("class.exit", 0)
+	}
 }
 
 // result says what became of a resend that this page was opened after: the state of

@@ -107,10 +107,11 @@ type About struct {
 
 // Destination is a configured place that events go to.
 type Destination struct {
-	Name   string
-	Kind   string // http, exec, pull
-	URL    string // of http; shown with credentials and query values hidden
-	Budget int    // attempts before a job is dead; 0 is no limit
+	Name    string
+	Kind    string // http, exec, pull
+	URL     string // of http; shown with credentials and query values hidden
+	Program string // of exec, without arguments
+	Budget  int    // attempts before a job is dead; 0 is no limit
 }
 
 // Info is what the about page and the status say about this process.

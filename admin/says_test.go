@@ -51,8 +51,8 @@ func TestWhatATestSaysInBothLanguages(t *testing.T) {
 func TestClassesHaveWords(t *testing.T) {
 	t.Parallel()
 	en, es := locales(t)
-	for _, class := range []string{"cancelled", "compose", "connection", "dns_failed", "dns_not_found", "dns_timeout", "empty_reply", "exhausted", "forbidden_address",
-		"hard_limit", "nack", "not_http", "panic", "refused", "reset", "timeout", "tls", "unreachable"} {
+	for _, class := range []string{"cancelled", "compose", "connection", "dns_failed", "dns_not_found", "dns_timeout", "empty_reply", "exec_dir", "exec_lost", "exec_not_executable", "exec_not_found", "exec_start", "exec_user", "exhausted", "exit", "forbidden_address",
+		"hard_limit", "nack", "not_http", "panic", "refused", "reset", "signal", "timeout", "tls", "unreachable"} {
 		if en.class(0, class) == class || es.class(0, class) == class {
 			t.Errorf("no words for %s", class)
 		}

@@ -98,6 +98,10 @@ func (l *locale) class(status int, class string) string {
 		return strconv.Itoa(status)
 	case class == "":
 		return ""
+	case class == "exit":
+		return l.T("class.exit", status)
+	case class == "signal":
+		return l.T("class.signal", status-128)
 	}
 	if _, ok := l.words["class."+class]; ok {
 		return l.T("class." + class)
@@ -111,6 +115,10 @@ func (l *locale) hint(status int, class, address string) string {
 	switch {
 	case class == "refused" && address == "":
 		key = "hint.refused_here"
+	case class == "exit" && (status == 75 || status == 126 || status == 127):
+		key = "hint.exit_" + strconv.Itoa(status)
+	case class == "signal" && status == 137: // SIGKILL
+		key = "hint.killed"
 	case status == 400 || status == 401 || status == 403:
 		key = "hint.signature"
 	case status == 404 || status == 405:

@@ -91,9 +91,10 @@ func (k *checker) general() {
 }
 
 var (
-	basePath   = regexp.MustCompile(`^(?:/[A-Za-z0-9_.~-]+)+$`)
-	nameForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$") // RFC 9110, section 5.6.2
+	basePath     = regexp.MustCompile(`^(?:/[A-Za-z0-9_.~-]+)+$`)
+	nameForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	headerForm   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$") // RFC 9110, section 5.6.2
 )
 
 func (k *checker) listen(path, addr string) {

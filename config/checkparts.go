@@ -143,19 +143,68 @@ func (k *checker) kind(at string, d *Destination) {
 	case d.URL != "":
 		k.http(at, d)
 	case d.Pull != nil:
-		for _, key := range []string{"method", "headers", "signature", "secret", "idempotency_header", "timeout", "concurrency"} {
-			if k.given(at + "." + key) {
-				k.warn(at+"."+key, "means nothing for pull: its workers fetch their jobs")
-			}
-		}
+		k.meaningless(at, "means nothing for pull: its workers fetch their jobs", append(httpKeys, "concurrency", "dir", "user", "env")...)
 		d.Signature, d.IdempotencyHeader, d.Timeout, d.Concurrency = "", "", 0, 0
-	case d.HardLimit == 0:
+	default:
+		k.exec(at, d)
+	}
+}
+
+// httpKeys shape a request: they belong to url alone.
+var httpKeys = []string{"method", "headers", "signature", "secret", "idempotency_header", "timeout"}
+
+func (k *checker) meaningless(at, why string, keys ...string) {
+	for _, key := range keys {
+		if k.given(at + "." + key) {
+			k.warn(at+"."+key, "%s", why)
+		}
+	}
+}
+
+// tempFail is the exit code that always asks for another try.
+const tempFail = 75
+
+func (k *checker) exec(at string, d *Destination) {
+	k.meaningless(at, "means nothing for exec; hard_limit bounds its time", httpKeys...)
+	d.Signature, d.IdempotencyHeader, d.Timeout = "", "", 0
+	if d.HardLimit == 0 {
 		d.HardLimit = hardLimitExec
+	}
+	if len(d.Exec) == 0 || d.Exec[0] == "" {
+		k.wrong(at+".exec", "a program is wanted, such as [\"/usr/local/bin/on-event\"]")
+	}
+	for i, arg := range d.Exec {
+		if strings.ContainsRune(arg, 0) {
+			k.wrong(fmt.Sprintf("%s.exec[%d]", at, i), "holds a zero byte")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		switch {
+		case !variableForm.MatchString(name):
+			k.wrong(at+".env."+name, "the name of a variable has letters, digits and _")
+		case strings.HasPrefix(name, "ACUSE_"):
+			k.wrong(at+".env."+name, "acuse sets the variables that begin with ACUSE_ itself")
+		case strings.ContainsRune(string(d.Env[name]), 0):
+			k.wrong(at+".env."+name, "holds a zero byte")
+		}
+	}
+	for i, code := range d.Retry.GiveUpOn {
+		switch path := fmt.Sprintf("%s.retry.give_up_on[%d]", at, i); {
+		case code == tempFail:
+			k.wrong(path, "75 always asks for another try")
+		case code > 255:
+			k.wrong(path, "an exit code is at most 255")
+		}
+	}
+	if d.User == "" {
+		k.warn(at+".exec", "runs as acuse's own user, who may read all that acuse stores; set user, where acuse runs as root")
 	}
 }
 
 func (k *checker) http(at string, d *Destination) {
 	k.url(at+".url", &d.URL, false)
+	k.meaningless(at, "means nothing for url: it belongs to exec", "dir", "user", "env")
+	k.statuses(at, d)
 	if d.HardLimit == 0 {
 		d.HardLimit = hardLimitHTTP
 	}
@@ -179,6 +228,15 @@ func (k *checker) http(at string, d *Destination) {
 	}
 	if h := d.IdempotencyHeader; !headerForm.MatchString(h) || notOurs[h] {
 		k.wrong(at+".idempotency_header", "the name of a header is wanted, or none")
+	}
+}
+
+// statuses checks that what ends a job at once is an answer that refuses.
+func (k *checker) statuses(at string, d *Destination) {
+	for i, code := range d.Retry.GiveUpOn {
+		if code < 400 {
+			k.wrong(fmt.Sprintf("%s.retry.give_up_on[%d]", at, i), "at least 400 is wanted")
+		}
 	}
 }
 

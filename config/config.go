@@ -197,8 +197,9 @@ type Response struct {
 type Destination struct {
 	// Address of an app that takes events by HTTP.
 	URL URL `yaml:"url"`
-	// Program that is started for each event, with its arguments.
-	Exec []string `yaml:"exec" later:"true"`
+	// Program that is started for each event, with its arguments; no shell. The body
+	// comes on standard input, all else in ACUSE_ variables.
+	Exec []string `yaml:"exec"`
 	// Workers fetch events through the API. {} stands for the defaults.
 	Pull *Pull `yaml:"pull"`
 	// HTTP method. Default: that of the event.
@@ -240,12 +241,13 @@ type Destination struct {
 	// Name used in idempotency keys; keeps them when a destination is renamed.
 	// Default: the destination's name.
 	KeyName string `yaml:"key_name"`
-	// Working folder of exec.
-	Dir string `yaml:"dir" later:"true"`
-	// User that exec runs as.
-	User string `yaml:"user" later:"true"`
-	// Environment of exec.
-	Env map[string]Secret `yaml:"env" later:"true"`
+	// Working folder of exec, relative to the config file. Default: the folder of the
+	// config file.
+	Dir string `yaml:"dir"`
+	// User that exec runs as, by name or number. Default: acuse's own.
+	User string `yaml:"user"`
+	// Environment of exec. Nothing of acuse's own goes in.
+	Env map[string]Secret `yaml:"env"`
 }
 
 // Filter is a rule over events. The rule alone may stand in its place.
@@ -269,8 +271,9 @@ type Retry struct {
 	Schedule []time.Duration `yaml:"schedule" default:"10s 30s 1m 2m 5m 15m 30m 1h 2h 4h 8h" min:"1s" max:"30d"`
 	// Part of each wait that chance adds or takes away.
 	Jitter float64 `yaml:"jitter" default:"0.1" min:"0" max:"0.5"`
-	// Answers after which a job is a dead letter at once. 410 always is.
-	GiveUpOn []int `yaml:"give_up_on" min:"400" max:"599"`
+	// Answers after which a job is a dead letter at once: statuses from 400, of which 410
+	// always is one; for exec, exit codes.
+	GiveUpOn []int `yaml:"give_up_on" min:"1" max:"599"`
 }
 
 // Effect is one upstream of effects.

@@ -45,6 +45,9 @@ func load(path string, text []byte, env map[string]string, open func(string) (io
 	if open != nil {
 		r.confD(c)
 	}
+	for _, d := range c.Destinations {
+		r.placeExec(d)
+	}
 	if !problems.broken() { // a file that stopped half way would seem to lack what follows
 		warnings = append(warnings, c.check(&problems)...)
 	}
@@ -56,6 +59,25 @@ func load(path string, text []byte, env map[string]string, open func(string) (io
 		return nil, warnings, problems
 	}
 	return c, warnings, nil
+}
+
+// placeExec makes the paths of an exec destination absolute: they start where the config
+// file lies.
+func (r *reader) placeExec(d *Destination) {
+	if d == nil || len(d.Exec) == 0 {
+		return
+	}
+	abs := func(name string) string {
+		name = r.beside(name)
+		if whole, err := filepath.Abs(name); err == nil {
+			return whole
+		}
+		return name
+	}
+	if strings.Contains(d.Exec[0], "/") {
+		d.Exec[0] = abs(d.Exec[0])
+	}
+	d.Dir = abs(d.Dir)
 }
 
 // broken tells whether a file is not YAML at all.

@@ -13,7 +13,7 @@ import (
 
 // Why a send was ended before its Sender was done.
 var (
-	errLost      = errors.New("queue: lease lost")
+	errLost      = fmt.Errorf("queue: %w", store.ErrLeaseLost)
 	errHardLimit = errors.New("queue: hard limit")
 )
 

@@ -21,8 +21,8 @@ var dropped = map[string]bool{
 	"Accept-Encoding": true, // speaks of an answer that only acuse reads
 }
 
-// header makes the outgoing headers of in, which it may change.
-func (h *HTTP) header(in http.Header, l store.Lease) http.Header {
+// Passed are the inbound headers that go on to a destination. It may change in.
+func Passed(in http.Header) http.Header {
 	for _, v := range in["Connection"] {
 		for name := range strings.SplitSeq(v, ",") {
 			delete(in, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
@@ -36,13 +36,19 @@ func (h *HTTP) header(in http.Header, l store.Lease) http.Header {
 		}
 		out[c] = values
 	}
+	if key := in.Get("Idempotency-Key"); key != "" {
+		out.Set("Acuse-Original-Idempotency-Key", Escape(key))
+	}
+	return out
+}
+
+// header makes the outgoing headers of in, which it may change.
+func (h *HTTP) header(in http.Header, l store.Lease) http.Header {
+	out := Passed(in)
 	if _, ok := out["User-Agent"]; !ok {
 		out["User-Agent"] = []string{""} // net/http would name itself
 	}
 	out.Set("Accept-Encoding", "identity")
-	if key := in.Get("Idempotency-Key"); key != "" {
-		out.Set("Acuse-Original-Idempotency-Key", Escape(key))
-	}
 	if h.opt.IdempotencyHeader != "none" {
 		out.Set(h.opt.IdempotencyHeader, Escape(l.Key))
 	}
