@@ -37,6 +37,8 @@ func (s *server) adminOptions(cfg *config.Config) admin.Options {
 		Erase:        s.turning().Erase,
 		Import:       s.store.Import,
 		SetupLink:    s.setupLink,
+		Lane:         s.laneState,
+		LaneAct:      s.laneAct,
 		Health:       s.store.Health,
 		Disk:         func() (free, total int64) { return disk(cfg.DataDir) },
 		Info: admin.Info{

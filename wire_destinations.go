@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +16,7 @@ import (
 	"acuse/queue"
 	"acuse/queue/command"
 	"acuse/queue/forward"
+	"acuse/store"
 	"acuse/web"
 )
 
@@ -130,4 +133,38 @@ func plain(m map[string]config.Secret) map[string]string {
 		out[k] = string(v)
 	}
 	return out
+}
+
+// laneState is how a destination stands, for people.
+func (s *server) laneState(name string) admin.LaneState {
+	st, ok := s.queue.Status(name)
+	if !ok {
+		return admin.LaneState{}
+	}
+	return admin.LaneState{Paused: st.Paused, Down: st.Down, Status: st.Status, Class: st.Class, Probes: st.Probes, ProbeAt: st.ProbeAt, Probing: st.Probing,
+		HoldUntil: st.HoldUntil, Sends: st.Limit, Concurrency: st.Concurrency, Rate: st.Rate, MaxAge: st.MaxAge, Pull: st.Pull}
+}
+
+// laneAct pauses, resumes or probes a destination.
+func (s *server) laneAct(ctx context.Context, name, act string) (changed bool, err error) {
+	if name == echo {
+		return false, store.ErrNotFound
+	}
+	switch act {
+	case "pause":
+		changed, err = s.queue.Pause(ctx, name)
+	case "resume":
+		changed, err = s.queue.Resume(ctx, name)
+	default:
+		changed, err = s.queue.Probe(ctx, name)
+	}
+	switch {
+	case errors.Is(err, queue.ErrNoLane):
+		return false, store.ErrNotFound
+	case errors.Is(err, queue.ErrNotDown):
+		return false, admin.ErrNotDown
+	case errors.Is(err, queue.ErrPaused):
+		return false, admin.ErrPaused
+	}
+	return changed, err
 }

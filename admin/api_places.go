@@ -114,6 +114,37 @@ type DestinationInfo struct {
 	Leased     int64    `json:"leased"`
 	Dead       int64    `json:"dead"`
 	OldestDue  *string  `json:"oldest_due"`
+
+	State       string   `json:"state"` // up, down, paused; an outage goes on while paused
+	PausedAt    *string  `json:"paused_at"`
+	DownSince   *string  `json:"down_since"`
+	DownStatus  *int     `json:"down_status"` // how the latest attempt of the outage ended
+	DownClass   *string  `json:"down_class"`
+	Probes      int      `json:"probes"` // that came to nothing since then
+	NextProbeAt *string  `json:"next_probe_at"`
+	HoldUntil   *string  `json:"hold_until"`  // after a 429 with Retry-After
+	Concurrency int      `json:"concurrency"` // 0: pull
+	Sends       int      `json:"sends"`       // at a time now; below concurrency during a slow start
+	Rate        *float64 `json:"rate"`        // a second
+	MaxAge      *int64   `json:"max_age_seconds"`
+}
+
+func destinationInfo(d destinationView) DestinationInfo {
+	s := d.State
+	out := DestinationInfo{Name: d.Name, Kind: d.Kind, URL: orNull(d.Shown), Configured: !d.Gone, Attempts: d.Budget, Sources: append([]string{}, d.From...),
+		Queued: d.Lane.Queued, Leased: d.Lane.Leased, Dead: d.Lane.Dead, OldestDue: stamp(d.Lane.OldestDue), State: "up",
+		PausedAt: stamp(s.Paused), DownSince: stamp(s.Down), DownStatus: orNull(s.Status), DownClass: orNull(s.Class), Probes: s.Probes, NextProbeAt: stamp(s.ProbeAt),
+		HoldUntil: stamp(s.HoldUntil), Rate: orNull(s.Rate), MaxAge: orNull(int64(s.MaxAge / time.Second))}
+	if !s.Pull {
+		out.Concurrency, out.Sends = s.Concurrency, s.Sends
+	}
+	switch {
+	case !s.Paused.IsZero():
+		out.State = "paused"
+	case !s.Down.IsZero():
+		out.State = "down"
+	}
+	return out
 }
 
 func (a *Admin) apiDestinations(w http.ResponseWriter, r *http.Request) error {
@@ -125,8 +156,7 @@ func (a *Admin) apiDestinations(w http.ResponseWriter, r *http.Request) error {
 		Destinations []DestinationInfo `json:"destinations"`
 	}{[]DestinationInfo{}}
 	for _, d := range a.destinationViews(a.locales["en"], t) {
-		out.Destinations = append(out.Destinations, DestinationInfo{d.Name, d.Kind, orNull(d.Shown), !d.Gone, d.Budget, append([]string{}, d.From...),
-			d.Lane.Queued, d.Lane.Leased, d.Lane.Dead, stamp(d.Lane.OldestDue)})
+		out.Destinations = append(out.Destinations, destinationInfo(d))
 	}
 	problem.WriteJSON(w, http.StatusOK, out)
 	return nil

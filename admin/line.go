@@ -54,7 +54,7 @@ func (a *Admin) steps(l *locale, d *store.Delivery, s Source, attempts []store.A
 		rest = append(append(slices.Clone(rest[:5]), gap), rest[n-stepsShown+5:]...)
 	}
 	out = append(out, rest...)
-	return append(out, l.ahead(d, now)...)
+	return append(append(out, l.ahead(d, now)...), a.held(l, d)...)
 }
 
 // fold draws attempts together that failed alike, one after the other: the first and

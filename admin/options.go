@@ -64,6 +64,11 @@ type Options struct {
 	Import func(ctx context.Context, i store.Import) (store.Imported, error)
 	// SetupLink makes a new one-time link and says until when it can be used.
 	SetupLink func(ctx context.Context) (url string, expires time.Time, err error)
+	// Lane tells how a destination stands; nil: not shown.
+	Lane func(name string) LaneState
+	// LaneAct does "pause", "resume" or "probe" with a destination; what it did is on disk
+	// when it returns. store.ErrNotFound, ErrNotDown, ErrPaused.
+	LaneAct func(ctx context.Context, name, act string) (changed bool, err error)
 	// Health is the state of the engine. nil: taken for writable.
 	Health func() store.Health
 	// Disk is the room on the volume of the data folder, in bytes. nil: not shown.

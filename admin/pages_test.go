@@ -95,7 +95,7 @@ func (w *world) path(name string) string {
 // everyPage is every address that shows something of its own.
 func (w *world) everyPage() []string {
 	list := []string{"/", "/deliveries", "/deliveries?state=dead", "/deliveries?q=nothing-like-it", "/deliveries?state=nonsense", "/deliveries?failing=1",
-		"/resend?id=" + strconv.FormatInt(w.id["dead"], 10), "/resend", "/dead", "/rejections", "/rejections/recheck", "/rejections/recheck?source=stripe", "/rejections/recheck?look=gone", "/sources", "/sources/stripe", "/sources/bot", "/sources/notion", "/sources/sensor", "/destinations", "/settings/account", "/settings/tokens",
+		"/resend?id=" + strconv.FormatInt(w.id["dead"], 10), "/resend", "/dead", "/rejections", "/rejections/recheck", "/rejections/recheck?source=stripe", "/rejections/recheck?look=gone", "/sources", "/sources/stripe", "/sources/bot", "/sources/notion", "/sources/sensor", "/destinations", "/destinations/app", "/destinations/agent", "/settings/account", "/settings/tokens",
 		"/settings/storage", "/settings/storage/backup", "/settings/storage/verify", "/settings/about", "/keyboard", "/logout", "/nowhere", "/deliveries/999999", w.path("retry") + "/resend", w.path("two") + "/resend", w.path("leased") + "/resend",
 		w.path("retry") + "/cancel", w.path("quarantined") + "/release"}
 	for _, name := range sortedNames(w.id) {

@@ -23,6 +23,7 @@ type sourceView struct {
 type destinationView struct {
 	Destination
 	Gone   bool // only jobs are left of it
+	State  LaneState
 	Chip   chip
 	Lane   store.LaneTotals
 	Oldest time.Time
@@ -87,7 +88,10 @@ func (a *Admin) destinationViews(l *locale, t store.Totals) []destinationView {
 		default:
 			v.Chip = chip{Role: "ok", Icon: "check", Word: l.T("dest.idle")}
 		}
-		v.Oldest = v.Lane.OldestDue
+		v.Oldest, v.State = v.Lane.OldestDue, a.lane(d.Name)
+		if c, ok := l.laneChip(v.State, a.opt.Now()); ok {
+			v.Chip = c
+		}
 		out = append(out, v)
 	}
 	for _, name := range sortedNames(t.ByDestination) {

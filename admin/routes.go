@@ -47,6 +47,8 @@ func (a *Admin) pageRoutes() []route {
 		{get, "/sources/{name}/capture", access.Admin, a.source},
 		{post, "/sources/{name}/capture", access.Admin, a.captureAct},
 		{get, "/destinations", access.Read, a.destinations},
+		{get, "/destinations/{name}", access.Read, a.destination},
+		{post, "/destinations/{name}", access.Resend, a.destinationAct},
 		{get, "/settings", access.Read, a.settings},
 		{get, "/settings/account", access.Read, a.account},
 		{post, "/settings/account", access.Read, a.accountSave},

@@ -34,6 +34,7 @@ type world struct {
 	rejected []int64          // rejections, newest first
 
 	mu    sync.Mutex
+	lanes map[string]LaneState
 	woken []string
 	log   syncBuffer
 }
@@ -61,7 +62,7 @@ func newWorld(ctx context.Context, dir string, now func() time.Time, base string
 	w.tokens = access.NewTokens(access.TokensOptions{Accounts: db, AdminToken: adminToken, Now: now})
 	w.admin, err = New(Options{Archive: db, Operator: db, Orders: db, Rejections: db, Notices: db, Accounts: db, Users: w.users, Tokens: w.tokens,
 		Sessions: access.NewSessionStore(db, now), Files: os.DirFS("."), Sources: worldSources, Destinations: worldDestinations,
-		Recheck: w.recheck, Capture: w.capture,
+		Lane: w.lane, LaneAct: w.laneAct, Recheck: w.recheck, Capture: w.capture,
 		Release: w.release, NewKey: func(s, e, d string) string { return s + ":" + e + ":" + d }, Wake: w.wake, Health: db.Health,
 		Test: testSteps, Backup: func(ctx context.Context, path, _ string, progress func(done, total int64)) error {
 			progress(1, 2)

@@ -177,7 +177,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.checkCommand(), a.configCommand(), a.demoCommand(), a.versionCommand(), a.healthCommand(),
 		a.statusCommand(), a.listCommand(), a.showCommand(), a.bodyCommand(), a.tailCommand(),
 		a.resendCommand(), a.cancelCommand(), a.deadCommand(), a.rejectionsCommand(), a.releaseCommand(),
-		a.testCommand(), a.sourceCommand(), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.exportCommand(), a.importCommand(), a.providerCommand(),
+		a.testCommand(), a.sourceCommand(), a.destinationsCommand(), a.laneCommand("pause"), a.laneCommand("resume"), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.exportCommand(), a.importCommand(), a.providerCommand(),
 	)
 	a.localize(root)
 	return root

@@ -26,7 +26,8 @@ const (
 type standing struct {
 	PausedAt  time.Time `json:"paused_at,omitzero"`
 	DownSince time.Time `json:"down_since,omitzero"` // zero: the breaker is closed
-	Cause     string    `json:"cause,omitempty"`     // of the outage: the error of the latest probe
+	Status    int       `json:"status,omitempty"`    // of the outage: how the latest attempt ended
+	Class     string    `json:"class,omitempty"`
 	Probes    int       `json:"probes,omitempty"`    // since the breaker opened
 	ProbeAt   time.Time `json:"probe_at,omitzero"`   // when the next may be sent
 	HoldUntil time.Time `json:"hold_until,omitzero"` // a 429 asked to be left alone until then
@@ -120,7 +121,8 @@ func (p *pace) failed(e ended) (changed bool) {
 		p.jobs = append(p.jobs, e.job)
 	}
 	if p.row >= openAfter && len(p.jobs) >= openJobs {
-		p.DownSince, p.Cause, p.Probes, p.ProbeAt = p.rowSince, cause(e.result), 0, e.now.Add(probeWait(0, e))
+		p.DownSince, p.Status, p.Class = p.rowSince, e.result.Status, e.result.Class
+		p.Probes, p.ProbeAt = 0, e.now.Add(probeWait(0, e))
 		p.row, p.jobs, p.Freeing = 0, p.jobs[:0], false
 		return true
 	}
@@ -152,13 +154,13 @@ func (p *pace) faster(concurrency int) (changed bool) {
 func (p *pace) probed(e ended) (changed bool) {
 	switch weigh(e.result) {
 	case tellsUp:
-		p.DownSince, p.ProbeAt, p.HoldUntil, p.Cause, p.Probes = time.Time{}, time.Time{}, time.Time{}, "", 0
+		p.DownSince, p.ProbeAt, p.HoldUntil, p.Status, p.Class, p.Probes = time.Time{}, time.Time{}, time.Time{}, 0, "", 0
 		p.Slow, p.limit, p.Freeing = 1 < e.concurrency, 1, true
 		p.closedAt = e.now
 		p.closings++
 		return true
 	case tellsDown:
-		p.Cause = cause(e.result)
+		p.Status, p.Class = e.result.Status, e.result.Class
 		p.Probes++
 	}
 	p.ProbeAt = e.now.Add(probeWait(p.Probes, e))
@@ -170,13 +172,6 @@ func probeWait(n int, e ended) time.Duration {
 	d := min(firstProbe<<min(n, 10), lastProbe)
 	d += time.Duration(float64(d) / 10 * (2*e.random - 1))
 	return max(d, min(e.result.RetryAfter, maxRetryAfter))
-}
-
-func cause(r store.Result) string {
-	if r.Error != "" {
-		return r.Error
-	}
-	return r.Class
 }
 
 // held is how long nothing may be sent from now on; forever until somebody says so.

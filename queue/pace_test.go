@@ -97,7 +97,7 @@ func TestProbesBackOffAndAnAnswerClosesTheBreaker(t *testing.T) {
 		}
 		p.judge(ended{job: int64(50 + i), token: p.probe, result: try{1, 503}.result(), began: now, now: now, concurrency: 4, random: 0.5})
 	}
-	if p.Probes != 7 || p.Cause != "503" {
+	if p.Probes != 7 || p.Status != 503 || p.Class != "status" {
 		t.Fatalf("%+v", p.standing)
 	}
 	p.probe = 1000

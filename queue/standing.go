@@ -29,7 +29,8 @@ var (
 type Status struct {
 	Paused      time.Time // since when; zero: it is not
 	Down        time.Time // since when the destination is down; zero: it is not
-	Cause       string    // of the outage
+	Status      int       // of the outage: how the latest attempt ended
+	Class       string
 	Probes      int       // that came to nothing since then
 	ProbeAt     time.Time // when the next probe may be sent
 	Probing     bool      // one is under way
@@ -54,7 +55,7 @@ func (q *Queue) Status(name string) (s Status, ok bool) {
 		return Status{}, false
 	}
 	p, c := &l.pace, l.cfg
-	s = Status{Paused: p.PausedAt, Down: p.DownSince, Cause: p.Cause, Probes: p.Probes, ProbeAt: p.ProbeAt, Probing: p.probe != 0,
+	s = Status{Paused: p.PausedAt, Down: p.DownSince, Status: p.Status, Class: p.Class, Probes: p.Probes, ProbeAt: p.ProbeAt, Probing: p.probe != 0,
 		Limit: p.sends(c.Concurrency), Concurrency: c.Concurrency, Running: l.running, Rate: c.Rate, MaxAge: c.MaxAge, Pull: c.Sender == nil}
 	if p.HoldUntil.After(q.opt.Now()) {
 		s.HoldUntil = p.HoldUntil

@@ -181,7 +181,7 @@ func (q *Queue) settled(j store.Lease, s store.Settlement, err error) {
 // turned tells that the breaker of a lane opened or closed.
 func (q *Queue) turned(destination string, p *pace) {
 	if p.down() {
-		q.opt.Log.Warn("destination is down: one probe at a time from now on", "destination", destination, "since", p.DownSince, "cause", p.Cause)
+		q.opt.Log.Warn("destination is down: one probe at a time from now on", "destination", destination, "since", p.DownSince, "status", p.Status, "class", p.Class)
 	} else {
 		q.opt.Log.Info("destination answers again", "destination", destination)
 	}

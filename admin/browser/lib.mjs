@@ -78,7 +78,7 @@ export function paths(info) {
     resend: `/deliveries/${d.retry}/resend`, cancel: `/deliveries/${d.retry}/cancel`, selected: `/resend?id=${d.dead}&id=${d.two}`, dead: "/dead",
     rejections: "/rejections", "rejections-of-one": "/rejections?source=stripe", "rejections-none": "/rejections?source=sensor", recheck: "/rejections/recheck?source=stripe",
     ...Object.fromEntries(info.rejections.map((id, i) => [`rejection-${i + 1}`, `/rejections/${id}`])),
-    sources: "/sources", source: "/sources/stripe", "source-token": "/sources/bot", "source-unsigned": "/sources/sensor", capture: "/sources/notion", destinations: "/destinations", account: "/settings/account",
+    sources: "/sources", source: "/sources/stripe", "source-token": "/sources/bot", "source-unsigned": "/sources/sensor", capture: "/sources/notion", destinations: "/destinations", destination: "/destinations/app", account: "/settings/account",
     tokens: "/settings/tokens", about: "/settings/about", keyboard: "/keyboard", "not-found": "/nowhere",
   };
 }
