@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,10 +85,10 @@ func run(o options) (r result, err error) {
 	if err := a.Start(); err != nil {
 		return r, err
 	}
-	s := steady{a: a, rate: o.rate}
-	s.start()
+	s := load.Steady{Addr: a.Public, Rate: o.rate, Prefix: "steady"}
+	s.Start()
 	time.Sleep(10 * time.Second)
-	r.quiet = s.cut()
+	r.quiet = s.Cut()
 	if err := configure(a, o, sink.URL, r.limit); err != nil {
 		return r, err
 	}
@@ -97,8 +96,8 @@ func run(o options) (r result, err error) {
 		return r, err
 	}
 	err = r.shrink(a, o)
-	r.busy = s.cut()
-	r.refused = s.stop()
+	r.busy = s.Cut()
+	r.refused = s.Stop()
 	if err != nil {
 		return r, err
 	}
@@ -209,60 +208,4 @@ func complaints(log string) (list []string, err error) {
 		}
 	}
 	return list, nil
-}
-
-// steady sends at an even rate and keeps the latencies.
-type steady struct {
-	a    *load.Acuse
-	rate int
-
-	mu      sync.Mutex
-	took    []time.Duration
-	refused int64
-	end     chan struct{}
-	wg      sync.WaitGroup
-}
-
-func (s *steady) start() {
-	s.end = make(chan struct{})
-	const clients = 16
-	for i := range clients {
-		s.wg.Go(func() {
-			c := &load.Client{Addr: s.a.Public}
-			defer c.Close()
-			t := time.NewTicker(time.Second * clients / time.Duration(s.rate))
-			defer t.Stop()
-			for n := int64(i); ; n += clients {
-				select {
-				case <-s.end:
-					return
-				case <-t.C:
-				}
-				now := time.Now()
-				status, _, err := c.Post("/in/load", load.Body(load.EventID("steady", n), now), now)
-				s.mu.Lock()
-				s.took = append(s.took, time.Since(now))
-				if err != nil || status != http.StatusOK {
-					s.refused++
-				}
-				s.mu.Unlock()
-			}
-		})
-	}
-}
-
-// cut returns the latencies since the last cut, sorted.
-func (s *steady) cut() []time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.took
-	s.took = nil
-	slices.Sort(out)
-	return out
-}
-
-func (s *steady) stop() int64 {
-	close(s.end)
-	s.wg.Wait()
-	return s.refused
 }
