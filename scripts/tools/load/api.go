@@ -25,17 +25,30 @@ type Delivery struct {
 // Call sends a JSON request to the private listener and decodes the answer; a nil
 // in sends none, a nil out reads none.
 func (a *Acuse) Call(method, path string, in, out any) error {
+	b, err := a.call(method, path, in)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(b, out)
+}
+
+// Body reads the raw bytes of a delivery.
+func (a *Acuse) Body(delivery int64) ([]byte, error) {
+	return a.call("GET", fmt.Sprintf("/api/v1/deliveries/%d/body", delivery), nil)
+}
+
+func (a *Acuse) call(method, path string, in any) ([]byte, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = bytes.NewReader(b)
 	}
 	req, err := http.NewRequest(method, "http://"+a.Admin+path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+a.Token)
 	if in != nil {
@@ -43,20 +56,17 @@ func (a *Acuse) Call(method, path string, in, out any) error {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, b)
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, res.Status, b)
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(b, out)
+	return b, nil
 }
 
 // Deliveries walks the whole archive, newest first.

@@ -1,8 +1,10 @@
 package load
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -13,6 +15,8 @@ type Result struct {
 	twice               int // events stored as more than one delivery
 	keys                int // events seen with more than one idempotency key
 	bodies              int // events seen with more than one body
+	other               int // events given to the app, or read back, with a body that was not sent
+	compared            int // events read back
 	strays              int // events given to the app that are not in the archive
 	refused             int64
 	repeats             int // requests the app got beyond the first of an event
@@ -22,7 +26,7 @@ type Result struct {
 
 // Bad tells whether anything was lost, doubled or damaged.
 func (r *Result) Bad() bool {
-	return r.lost+r.undelivered+r.twice+r.keys+r.bodies+r.strays+len(r.orphans) > 0 || r.acked == 0 || !r.drained || r.refused > 0
+	return r.lost+r.undelivered+r.twice+r.keys+r.bodies+r.other+r.strays+len(r.orphans) > 0 || r.acked == 0 || !r.drained || r.refused > 0
 }
 
 // stuck is how long the queue may stand still before it counts as not draining: longer than
@@ -50,8 +54,11 @@ func Count(a *Acuse, l *Ledger, sink *Sink) (*Result, error) {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}
-	stored := map[string]int{}
-	if err := a.Deliveries(func(d Delivery) { stored[d.EventID]++ }); err != nil {
+	stored, numbers := map[string]int{}, map[string]int64{}
+	if err := a.Deliveries(func(d Delivery) { stored[d.EventID]++; numbers[d.EventID] = d.ID }); err != nil {
+		return nil, err
+	}
+	if err := r.readBack(a, l, numbers); err != nil {
 		return nil, err
 	}
 	r.stored = len(stored)
@@ -64,6 +71,11 @@ func Count(a *Acuse, l *Ledger, sink *Sink) (*Result, error) {
 		}
 		if len(seen.Sums) != 1 {
 			r.bodies++
+		}
+		for sum := range seen.Sums {
+			if !slices.Contains(l.sent[id], sum) {
+				r.other++
+			}
 		}
 		if stored[id] == 0 {
 			r.strays++
@@ -92,6 +104,27 @@ func Count(a *Acuse, l *Ledger, sink *Sink) (*Result, error) {
 	return r, nil
 }
 
+// most is how many events are read back from the archive, chosen by chance.
+const most = 2000
+
+// readBack compares bytes of the archive with what was sent.
+func (r *Result) readBack(a *Acuse, l *Ledger, numbers map[string]int64) error {
+	for id, n := range numbers {
+		if r.compared == most {
+			break
+		}
+		body, err := a.Body(n)
+		if err != nil {
+			return err
+		}
+		r.compared++
+		if !slices.Contains(l.sent[id], sha256.Sum256(body)) {
+			r.other++
+		}
+	}
+	return nil
+}
+
 // Lost counts acknowledged events that are not stored.
 func (r *Result) Lost() int { return r.lost }
 
@@ -107,6 +140,7 @@ func (r *Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "stored twice            %d\n", r.twice)
 	fmt.Fprintf(w, "more than one key       %d\n", r.keys)
 	fmt.Fprintf(w, "more than one body      %d\n", r.bodies)
+	fmt.Fprintf(w, "bytes never sent        %d (every body given to the app; %d read back from the archive)\n", r.other, r.compared)
 	fmt.Fprintf(w, "delivered, not stored   %d\n", r.strays)
 	fmt.Fprintf(w, "orphans and damage      %d\n", len(r.orphans))
 	for _, p := range r.orphans {

@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,7 +18,8 @@ import (
 type Ledger struct {
 	mu      sync.Mutex
 	acked   map[string]bool
-	open    []int64 // numbers that got no answer or a refusal: sent again in the next life
+	sent    map[string][][32]byte // SHA-256 of every body sent under an id
+	open    []int64               // numbers that got no answer or a refusal: sent again in the next life
 	file    *bufio.Writer
 	prefix  string
 	next    atomic.Int64
@@ -29,7 +31,7 @@ type Ledger struct {
 // NewLedger makes one that writes acknowledged ids to w, which lies outside what can be
 // lost. prefix begins every event id.
 func NewLedger(w io.Writer, prefix string) *Ledger {
-	return &Ledger{acked: map[string]bool{}, file: bufio.NewWriter(w), prefix: prefix}
+	return &Ledger{acked: map[string]bool{}, sent: map[string][][32]byte{}, file: bufio.NewWriter(w), prefix: prefix}
 }
 
 // Load sends from clients connections until ctx ends, then writes down what was
@@ -65,7 +67,14 @@ func (l *Ledger) send(ctx context.Context, addr string) {
 func (l *Ledger) post(c *Client, n int64) bool {
 	id := EventID(l.prefix, n)
 	now := time.Now()
-	status, _, err := c.Post("/in/load", Body(id, now), now)
+	body := Body(id, now)
+	sum := sha256.Sum256(body)
+	l.mu.Lock()
+	if !slices.Contains(l.sent[id], sum) {
+		l.sent[id] = append(l.sent[id], sum)
+	}
+	l.mu.Unlock()
+	status, _, err := c.Post("/in/load", body, now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil && status/100 == 2 {

@@ -126,6 +126,9 @@ func (a *Acuse) Launch(env ...string) error {
 	return nil
 }
 
+// ErrEnded reports that the process ended instead of coming up.
+var ErrEnded = errors.New("acuse ended at its start")
+
 func (a *Acuse) awaitHealth() error {
 	client := http.Client{Timeout: time.Second} // another program may hold the port and say nothing
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
@@ -138,7 +141,7 @@ func (a *Acuse) awaitHealth() error {
 		select {
 		case err := <-a.ended:
 			a.cmd = nil
-			return fmt.Errorf("acuse ended at its start (%v); see %s", err, a.Log())
+			return fmt.Errorf("%w (%v); see %s", ErrEnded, err, a.Log())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

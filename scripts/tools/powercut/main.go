@@ -5,12 +5,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"time"
 
 	"acuse/scripts/tools/cutfs"
+	"acuse/scripts/tools/load"
 )
 
 // wrongs are builds that break the promise, by their build tag.
@@ -78,8 +80,10 @@ func one(o options) error {
 	r, err := run(&o)
 	if o.wrong != "" {
 		switch {
-		case err != nil:
+		case errors.Is(err, load.ErrEnded):
 			fmt.Printf("store %s: caught: the build %s does not come up again: %v\n", o.store, o.wrong, err)
+		case err != nil:
+			return fmt.Errorf("store %s: %w", o.store, err)
 		case !r.Bad():
 			r.Print(os.Stdout)
 			return fmt.Errorf("store %s: NOT CAUGHT: the build %s passed %d cuts", o.store, o.wrong, o.cuts)
