@@ -84,7 +84,7 @@ func partName(head string) (name string, file, ok bool) {
 	seen := false
 	for line := range strings.SplitSeq(head, crlf) {
 		header, value, found := strings.Cut(line, ":")
-		if !found || header == "" || strings.Trim(header, tokenChars) != "" || strings.ContainsAny(value, "\r\n\x00\\") {
+		if !found || header == "" || strings.Trim(header, tokenChars) != "" || strings.ContainsRune(value, '\\') || strings.ContainsFunc(value, control) {
 			return "", false, false
 		}
 		if !strings.EqualFold(header, "Content-Disposition") {
@@ -108,3 +108,6 @@ func partName(head string) (name string, file, ok bool) {
 	}
 	return name, file, seen
 }
+
+// control tells of characters that no header value holds.
+func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,14 +192,19 @@ func TestAFailureOfAnOutageThatIsOverIsTriedAtOnce(t *testing.T) {
 // TestWhileDownOneProbeOfEachJobInTurn counts what a lane sends while its app is down.
 func TestWhileDownOneProbeOfEachJobInTurn(t *testing.T) {
 	t.Parallel()
-	var sent []int64
+	var mu sync.Mutex
+	var jobs []int64
 	open, most := 0, 0
 	app := sender(func(_ context.Context, l store.Lease) store.Result {
-		sent = append(sent, l.Job)
+		mu.Lock()
+		jobs = append(jobs, l.Job)
 		open++
 		most = max(most, open)
+		mu.Unlock()
 		time.Sleep(time.Second)
+		mu.Lock()
 		open--
+		mu.Unlock()
 		return try{l.Job, 0}.result()
 	})
 	run(t, Options{}, []Lane{{Name: "app", Sender: app, Concurrency: 1}}, func(t *testing.T, r rig) {
@@ -205,14 +212,21 @@ func TestWhileDownOneProbeOfEachJobInTurn(t *testing.T) {
 			r.jobs.add(id, "app")
 		}
 		r.Wake([]string{"app"})
+		counted := func() (sent []int64, atOnce int) {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(jobs), most
+		}
 		after(6 * time.Second)
+		sent, _ := counted()
 		s, _ := r.Status("app")
 		if s.Down.IsZero() || len(sent) != 5 {
 			t.Fatalf("%d sent, %+v", len(sent), s)
 		}
 		after(10 * time.Minute)
-		if n := len(sent) - 5; n < 9 || n > 14 || most != 1 {
-			t.Fatalf("%d probes in 10 min, %d at a time", n, most)
+		sent, atOnce := counted()
+		if n := len(sent) - 5; n < 9 || n > 14 || atOnce != 1 {
+			t.Fatalf("%d probes in 10 min, %d at a time", n, atOnce)
 		}
 		seen := map[int64]bool{}
 		for _, id := range sent[5:] {
