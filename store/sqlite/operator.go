@@ -128,7 +128,7 @@ func (w *writer) resendAsNew(r store.Resend, jobs []jobRef) (store.Resent, error
 		FROM deliveries WHERE id = ?`, id, eventID, ms(r.At), r.Delivery); err != nil {
 		return store.Resent{}, err
 	}
-	out, list := store.Resent{Delivery: id}, newJobs{rows: rows{w: w, in: &insertJob}}
+	out, list := store.Resent{Delivery: id}, w.newJobs()
 	for _, j := range jobs {
 		name := w.byID[j.destination]
 		job, err := list.add(of{delivery: id}, store.NewJob{Destination: name, Key: r.NewKeys(eventID, name), State: store.Queued, Order: j.order, Strict: j.strict},

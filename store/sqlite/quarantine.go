@@ -66,7 +66,7 @@ func (w *writer) release(delivery int64, e store.Event, by store.Actor, at time.
 	if err := w.identify(delivery, e, holder, earlier); err != nil {
 		return out, err
 	}
-	list := newJobs{rows: rows{w: w, in: &insertJob}}
+	list := w.newJobs()
 	for _, j := range e.Jobs {
 		if holder != delivery {
 			j.State, j.Note = store.Cancelled, reason

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,10 @@ var (
 		received_at, size, digest, slot, part, payload, hold, quarantine, made, test, ack_us, remote, earlier,
 		duplicates, last_duplicate_at, body_differs, duplicate_of, copy_of)`,
 		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0)")
+	// The job that most events have: queued, in no order. Fewer values to bind.
+	insertPlain = newInsert(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, resend, passthrough, key, note,
+		settled_at, reason, last_class, attempts, spent, lease_token, lease_owner, lease_until, last_status, last_error, last_us, revived)`,
+		"(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, 0, 0, '', 0, 0, 0, '', 0, 0, '', 0, 0)")
 	insertJob = newInsert(`INSERT OR FAIL INTO jobs (id, delivery, destination, state, due_at, since, settled_at, resend, passthrough, key, note,
 		order_value, order_strict, order_place, order_turn, latest, reason, last_class,
 		attempts, spent, lease_token, lease_owner, lease_until, last_status, last_error, last_us, revived, order_since, superseded_by)`,
@@ -127,7 +132,7 @@ func (w *writer) insertDeliveries(items []item) error {
 }
 
 func (w *writer) insertJobs(items []item) error {
-	out := newJobs{rows: rows{w: w, in: &insertJob}}
+	out := w.newJobs()
 	for i := range items {
 		it := &items[i]
 		if it.dup || it.event.Quarantine != "" {
@@ -151,24 +156,28 @@ type of struct {
 
 // newJobs gathers new jobs, and what is to be done once they are written.
 type newJobs struct {
-	rows
-	lines  []line
-	starts []int64 // by line: when its job was queued
-	newest []newest
+	plain, rows rows
+	lines       []line
+	starts      []int64 // by line: when its job was queued
+	newest      []newest
+}
+
+func (w *writer) newJobs() newJobs {
+	return newJobs{plain: rows{w: w, in: &insertPlain}, rows: rows{w: w, in: &insertJob}}
 }
 
 // end writes what is left, and gives out turns.
 func (n *newJobs) end() error {
-	if err := n.flush(); err != nil {
+	if err := errors.Join(n.plain.flush(), n.rows.flush()); err != nil {
 		return err
 	}
 	for i, l := range n.lines {
-		if err := n.w.advance(l, n.starts[i]); err != nil {
+		if err := n.rows.w.advance(l, n.starts[i]); err != nil {
 			return err
 		}
 	}
 	for _, one := range n.newest {
-		if err := n.w.supersede(one); err != nil {
+		if err := n.rows.w.supersede(one); err != nil {
 			return err
 		}
 	}
@@ -177,7 +186,7 @@ func (n *newJobs) end() error {
 
 // add adds one new job.
 func (n *newJobs) add(o of, j store.NewJob, at time.Time, resend, passthrough bool) (id int64, err error) {
-	w := n.w
+	w := n.rows.w
 	destination, err := w.name(j.Destination)
 	if err != nil {
 		return 0, err
@@ -197,6 +206,10 @@ func (n *newJobs) add(o of, j store.NewJob, at time.Time, resend, passthrough bo
 				n.newest = append(n.newest, newest{o.delivery, destination, o.source, latest, o.event, ms(at)})
 			}
 		}
+	}
+	if j.State == store.Queued && j.Order == "" && latest == 0 {
+		w.moved(destination, 0, store.Queued)
+		return id, n.plain.add(id, o.delivery, destination, due, due, flag(resend), flag(passthrough), j.Key, j.Note)
 	}
 	reason, class := int64(0), ""
 	if j.State == store.Dead {
