@@ -33,7 +33,8 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 	}
 	v.lanes = src.lanes
 	for i := range v.result.Events {
-		ev := src.event(&v.result.Events[i], v.request.Body)
+		in, ev := &v.result.Events[i], &a.Events[i] // in place: no event of its own for the heap
+		*ev = src.event(in, v.request.Body)
 		if ev.Made && v.makeID != nil {
 			ev.ID = v.makeID(i)
 		}
@@ -45,9 +46,8 @@ func (e *Edge) arrival(v *visit) store.Arrival {
 			v.lanes = v.test.destinations
 		} else {
 			ev.Jobs = src.jobs(ev.ID, ev.Test)
-			src.rule(&ev, &v.result.Events[i], v.request.Method, v.request.Header, v.request.Body)
+			src.rule(ev, in, v.request.Method, v.request.Header, v.request.Body)
 		}
-		a.Events[i] = ev
 	}
 	a.AckMicros = time.Since(v.start).Microseconds()
 	return a
