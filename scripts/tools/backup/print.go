@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"time"
+
+	"acuse/scripts/tools/load"
 )
 
 // print tells what was found; false when a promise was broken.
@@ -10,7 +11,7 @@ func (r *result) print(o options) bool {
 	v, n := r.verified, r.verified.Deliveries
 	fmt.Printf("store %s, %d deliveries before, %d events/s coming in\n", o.store, o.count, o.rate)
 	fmt.Printf("backup:       %d MB in %.1f s; the journal was at most %d MB\n", r.bytes/1e6, r.took.Seconds(), r.journal/1e6)
-	fmt.Printf("senders:      p50 %v, p99 %v; before %v, %v; %d refused\n", at(r.busy, 50), at(r.busy, 99), at(r.quiet, 50), at(r.quiet, 99), r.refused)
+	fmt.Printf("senders:      p50 %v, p99 %v; before %v, %v; %d refused\n", load.At(r.busy, 50), load.At(r.busy, 99), load.At(r.quiet, 50), load.At(r.quiet, 99), r.refused)
 	fmt.Printf("acknowledged: %d when it began, %d when it was done\n", r.begun, r.ended)
 	fmt.Printf("verify:       %d deliveries, %d payloads, %d jobs, %d keys, %d queued; problems: %d\n", v.Deliveries, v.Payloads, v.Jobs, v.Keys, v.Queued, len(v.Problems))
 	fmt.Printf("restored:     missing %d, gaps %d, other than the original %d\n", r.missing, r.gaps, r.strangers)
@@ -22,11 +23,4 @@ func (r *result) print(o options) bool {
 		fmt.Println("FAILED")
 	}
 	return good
-}
-
-func at(list []time.Duration, percent int) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[(len(list)-1)*percent/100].Round(10 * time.Microsecond)
 }

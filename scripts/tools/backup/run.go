@@ -44,20 +44,12 @@ type result struct {
 }
 
 func run(o options) (r result, err error) {
-	dir, err := os.MkdirTemp("", "acuse-backup-")
+	dir, bin, done, err := load.Prepare("backup", "", o.keep)
 	if err != nil {
 		return r, err
 	}
-	if o.keep {
-		fmt.Println("folder:", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	bin, err := load.Build(dir, "")
-	if err != nil {
-		return r, err
-	}
-	a, err := load.New(bin, filepath.Join(dir), o.store, "  app: {pull: {}}", "app")
+	defer done()
+	a, err := load.New(bin, dir, o.store, "  app: {pull: {}}", "app")
 	if err != nil {
 		return r, err
 	}

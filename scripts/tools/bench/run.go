@@ -17,15 +17,11 @@ import (
 )
 
 func run(o options) error {
-	dir, err := os.MkdirTemp("", "acuse-bench-")
+	dir, bin, done, err := load.Prepare("bench", "", false)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	bin, err := load.Build(dir, "")
-	if err != nil {
-		return err
-	}
+	defer done()
 	fmt.Printf("%s/%s, %d cores, %s, store %s, %d rounds of %v, %s client\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.store, o.rounds, o.round, o.client)
 	if err := ingest(o, dir, bin); err != nil {
 		return fmt.Errorf("ingest: %w", err)

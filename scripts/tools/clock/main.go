@@ -55,15 +55,11 @@ func run(engine string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "acuse-clock-")
+	dir, bin, done, err := load.Prepare("clock", "", false)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	bin, err := load.Build(dir, "")
-	if err != nil {
-		return err
-	}
+	defer done()
 	var wg sync.WaitGroup
 	errs := make([]error, len(steps)+1)
 	hands := make(chan struct{}, runtime.NumCPU()) // an emulator each

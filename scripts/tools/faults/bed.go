@@ -16,51 +16,28 @@ import (
 
 // bed is acuse with its data on a disk of ours.
 type bed struct {
-	o      options
-	dir    string
-	data   string // where acuse sees the disk
-	a      *load.Acuse
-	ledger *load.Ledger
-	sink   *load.Sink
-	disk   *cutfs.Disk
-	leave  func() error // unmounts
-	told   string
+	o     options
+	dir   string
+	data  string // where acuse sees the disk
+	a     *load.Counted
+	disk  *cutfs.Disk
+	leave func() error // unmounts
+	told  string
 	// counted: the scene did so itself. ended: the last start failed.
 	counted, ended bool
 }
 
-// play runs one scene on a fresh bed and counts at its end.
-func play(s scene, engine string, o options) (told string, err error) {
-	dir, err := os.MkdirTemp("", "acuse-faults-")
+// play runs one scene on a fresh bed, in a folder of its own, and counts at its end.
+func play(s scene, engine, bin, dir string, o options) (told string, err error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	a, err := load.NewCounted(bin, dir, engine, "fault")
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err == nil && !o.keep {
-			os.RemoveAll(dir)
-		} else {
-			told += " log: " + filepath.Join(dir, "acuse.log")
-		}
-	}()
-	bin, err := load.Build(dir, "")
-	if err != nil {
-		return "", err
-	}
-	sink, err := load.NewSink()
-	if err != nil {
-		return "", err
-	}
-	defer sink.Close()
-	a, err := load.New(bin, dir, engine, "  app:\n    url: "+sink.URL+"\n    concurrency: 4\n    retry: {schedule: [1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s]}", "app")
-	if err != nil {
-		return "", err
-	}
-	f, err := os.Create(filepath.Join(dir, "acknowledged"))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b := &bed{o: o, dir: dir, data: filepath.Join(dir, "data"), a: a, ledger: load.NewLedger(f, "fault"), sink: sink}
+	defer a.Close()
+	b := &bed{o: o, dir: dir, data: filepath.Join(dir, "data"), a: a}
 	if err := os.Mkdir(b.data, 0o700); err != nil {
 		return "", err
 	}
@@ -101,21 +78,21 @@ func (b *bed) cut() error {
 func (b *bed) send(d time.Duration) error {
 	ctx, stop := context.WithTimeout(context.Background(), d)
 	defer stop()
-	return b.ledger.Load(ctx, b.a.Public, 4)
+	return b.a.Ledger.Load(ctx, b.a.Public, 4)
 }
 
 // sending sends from four connections until ended is called.
 func (b *bed) sending() (ended func() error) {
 	ctx, stop := context.WithCancel(context.Background())
 	sent := make(chan error, 1)
-	go func() { sent <- b.ledger.Load(ctx, b.a.Public, 4) }()
+	go func() { sent <- b.a.Ledger.Load(ctx, b.a.Public, 4) }()
 	return func() error { stop(); return <-sent }
 }
 
 // recovers waits until an event is acknowledged again, without a restart.
 func (b *bed) recovers() error {
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if b.ledger.One(b.a.Public) {
+		if b.a.Ledger.One(b.a.Public) {
 			return nil
 		}
 	}
@@ -130,7 +107,7 @@ func (b *bed) count() (string, error) {
 	if b.counted {
 		return b.told, nil
 	}
-	_, refused, bare, p99 := b.ledger.Answers()
+	_, refused, bare, p99 := b.a.Ledger.Answers()
 	if bare > 0 {
 		return "", fmt.Errorf("%d answers of 503 without Retry-After", bare)
 	}
@@ -144,8 +121,7 @@ func (b *bed) count() (string, error) {
 	if err := b.a.Start(); err != nil {
 		return "", fmt.Errorf("at the end: %w%s", err, b.lastWords())
 	}
-	b.ledger.Resend(b.a)
-	r, err := load.Count(b.a, b.ledger, b.sink)
+	r, err := b.a.Count()
 	if err != nil {
 		return "", err
 	}

@@ -9,8 +9,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"acuse/scripts/tools/load"
 )
 
 type options struct {
@@ -38,22 +41,29 @@ func main() {
 	if o.store == "both" {
 		stores = []string{"sqlite", "bbolt"}
 	}
+	folder, bin, done, err := load.Prepare("faults", "", o.keep)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
 	bad := 0
 	for _, engine := range stores {
-		for _, s := range scenes {
+		for i, s := range scenes {
 			if !strings.Contains(s.name, o.only) {
 				continue
 			}
 			began := time.Now()
-			told, err := play(s, engine, o)
+			dir := filepath.Join(folder, fmt.Sprint(engine, "-", i))
+			told, err := play(s, engine, bin, dir, o)
 			if err != nil {
 				bad++
-				told = "FAILED: " + err.Error()
+				told = "FAILED: " + err.Error() + "\n    folder: " + dir
 			}
 			fmt.Printf("%-7s %-42s %5.1f s  %s\n", engine, s.name, time.Since(began).Seconds(), told)
 		}
 	}
 	if bad > 0 {
-		os.Exit(1)
+		os.Exit(1) // the folder stays: it has the logs
 	}
+	done()
 }

@@ -148,14 +148,14 @@ func away(op cutfs.Op, errno syscall.Errno) func(*bed) error {
 			return err
 		}
 		b.disk.Fail(cutfs.Fault{Op: op, After: 1, Err: errno, Lasting: true})
-		_, before, _, _ := b.ledger.Answers()
+		_, before, _, _ := b.a.Ledger.Answers()
 		if err := b.send(2 * time.Second); err != nil {
 			return err
 		}
-		if _, refused, _, _ := b.ledger.Answers(); refused == before {
+		if _, refused, _, _ := b.a.Ledger.Answers(); refused == before {
 			return errors.New("nothing was refused while the disk was away")
 		}
-		if b.ledger.One(b.a.Public) {
+		if b.a.Ledger.One(b.a.Public) {
 			return errors.New("an event is acknowledged while nothing can be written")
 		}
 		if err := b.reads(); err != nil {
@@ -196,7 +196,7 @@ func fills(b *bed) error {
 		if err := b.send(200 * time.Millisecond); err != nil {
 			return err
 		}
-		if _, refused, _, _ := b.ledger.Answers(); refused > 50 {
+		if _, refused, _, _ := b.a.Ledger.Answers(); refused > 50 {
 			break
 		}
 		if time.Now().After(end) {
@@ -214,7 +214,7 @@ func fills(b *bed) error {
 	if err := b.send(b.o.full); err != nil {
 		return err
 	}
-	if b.ledger.One(b.a.Public) {
+	if b.a.Ledger.One(b.a.Public) {
 		return errors.New("an event is acknowledged on a full volume")
 	}
 	if err := b.reads(); err != nil {
@@ -311,11 +311,11 @@ func removed(b *bed) error {
 	if err := os.RemoveAll(b.data); err != nil {
 		return err
 	}
-	before, _, _, _ := b.ledger.Answers()
+	before, _, _, _ := b.a.Ledger.Answers()
 	if err := b.send(time.Second); err != nil {
 		return err
 	}
-	after, refused, bare, _ := b.ledger.Answers()
+	after, refused, bare, _ := b.a.Ledger.Answers()
 	if after > before || refused == 0 || bare > 0 {
 		return fmt.Errorf("with the folder gone %d were acknowledged, %d refused, %d of them without Retry-After", after-before, refused, bare)
 	}

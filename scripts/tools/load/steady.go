@@ -84,3 +84,11 @@ func (s *Steady) Stop() int64 {
 	s.wg.Wait()
 	return s.refused
 }
+
+// At is a percentile of sorted durations; 0 of none.
+func At(list []time.Duration, percent int) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[(len(list)-1)*percent/100].Round(10 * time.Microsecond)
+}

@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"time"
+
+	"acuse/scripts/tools/load"
 )
 
 const longest = 0.2 // seconds a transaction of the retention may take
@@ -14,7 +15,7 @@ func (r *result) print(o options) bool {
 	fmt.Printf("removed:      %.0f deliveries in %.0f steps, none over %s s with its turn\n", r.purged, r.steps, r.longestStep)
 	fmt.Printf("transactions: the longest %.0f ms (while filling %.0f ms)\n", r.longest*1000, r.longestFill*1000)
 	fmt.Printf("journal:      at most %d MB\n", r.journal/1e6)
-	fmt.Printf("senders:      p50 %v, p99 %v, before %v, %v; %d refused\n", at(r.busy, 50), at(r.busy, 99), at(r.quiet, 50), at(r.quiet, 99), r.refused)
+	fmt.Printf("senders:      p50 %v, p99 %v, before %v, %v; %d refused\n", load.At(r.busy, 50), load.At(r.busy, 99), load.At(r.quiet, 50), load.At(r.quiet, 99), r.refused)
 	for _, line := range r.complaints {
 		fmt.Println("log:         ", line)
 	}
@@ -23,12 +24,4 @@ func (r *result) print(o options) bool {
 		fmt.Println("FAILED")
 	}
 	return good
-}
-
-// at is a percentile of sorted durations.
-func at(list []time.Duration, percent int) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
-	return list[(len(list)-1)*percent/100].Round(10 * time.Microsecond)
 }

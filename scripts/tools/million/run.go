@@ -39,19 +39,11 @@ type result struct {
 }
 
 func run(o options) (r result, err error) {
-	dir, err := os.MkdirTemp("", "acuse-million-")
+	dir, bin, done, err := load.Prepare("million", "", o.hold)
 	if err != nil {
 		return r, err
 	}
-	if o.hold {
-		fmt.Println("data and log:", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	bin, err := load.Build(dir, "")
-	if err != nil {
-		return r, err
-	}
+	defer done()
 	sink, err := load.NewSink()
 	if err != nil {
 		return r, err

@@ -22,35 +22,17 @@ type options struct {
 
 // run cuts the power o.cuts times, then starts acuse once more and counts.
 func run(o *options) (*load.Result, error) {
-	dir, err := os.MkdirTemp("", "acuse-powercut-")
+	dir, bin, done, err := load.Prepare("powercut", wrongs[o.wrong], o.keep)
 	if err != nil {
 		return nil, err
 	}
-	if o.keep {
-		fmt.Println("folder:", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	bin, err := load.Build(dir, wrongs[o.wrong])
+	defer done()
+	a, err := load.NewCounted(bin, dir, o.store, "cut")
 	if err != nil {
 		return nil, err
 	}
-	sink, err := load.NewSink()
-	if err != nil {
-		return nil, err
-	}
-	defer sink.Close()
-	a, err := load.New(bin, dir, o.store, "  app:\n    url: "+sink.URL+"\n    concurrency: 4\n    retry: {schedule: [1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s, 1s]}", "app")
-	if err != nil {
-		return nil, err
-	}
-	defer a.Kill()
-	f, err := os.Create(filepath.Join(dir, "acknowledged")) // on another disk than the one that is cut
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r := &runner{a: a, ledger: load.NewLedger(f, "cut"), disk: cutfs.New(), at: filepath.Join(dir, "data"), rnd: rand.New(rand.NewPCG(o.seed, 1))}
+	defer a.Close()
+	r := &runner{a: a, disk: cutfs.New(), at: filepath.Join(dir, "data"), rnd: rand.New(rand.NewPCG(o.seed, 1))}
 	if err := os.Mkdir(r.at, 0o700); err != nil {
 		return nil, err
 	}
@@ -68,17 +50,15 @@ func run(o *options) (*load.Result, error) {
 	if err := a.Start(); err != nil {
 		return nil, fmt.Errorf("after the last cut (seed %d): %w", o.seed, err)
 	}
-	r.ledger.Resend(a)
-	return load.Count(a, r.ledger, sink)
+	return a.Count()
 }
 
 // runner is acuse on a disk that loses its power.
 type runner struct {
-	a      *load.Acuse
-	ledger *load.Ledger
-	disk   *cutfs.Disk // what survived so far
-	at     string      // where acuse sees it
-	rnd    *rand.Rand
+	a    *load.Counted
+	disk *cutfs.Disk // what survived so far
+	at   string      // where acuse sees it
+	rnd  *rand.Rand
 }
 
 // life mounts what survived, starts acuse, sends, cuts the power in the middle, and kills the
@@ -97,7 +77,7 @@ func (r *runner) life(o *options) error {
 		time.Sleep(time.Duration(r.rnd.IntN(150)) * time.Millisecond)
 	} else {
 		if err = r.a.Start(); err == nil {
-			go func() { sent <- r.ledger.Load(ctx, r.a.Public, o.clients) }()
+			go func() { sent <- r.a.Ledger.Load(ctx, r.a.Public, o.clients) }()
 			time.Sleep(time.Duration(100+r.rnd.IntN(700)) * time.Millisecond)
 		} else {
 			sent <- nil
