@@ -25,10 +25,13 @@ func NameOf(path string) (Named, error) {
 // Known tells whether a file was remembered.
 func (n Named) Known() bool { return n.info != nil }
 
-// Kept tells whether the file still has its name.
-func (n Named) Kept() bool {
+// Kept tells whether the file still has its name, and how long it is.
+func (n Named) Kept() (size int64, kept bool) {
 	info, err := os.Stat(n.path)
-	return err == nil && os.SameFile(info, n.info)
+	if err != nil {
+		return 0, false
+	}
+	return info.Size(), os.SameFile(info, n.info)
 }
 
 // SyncNames makes the names in a folder, and its own, survive power loss. A parent folder

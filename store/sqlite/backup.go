@@ -93,8 +93,16 @@ func (d *DB) copyInto(ctx context.Context, path string) error {
 	}); err != nil {
 		return err
 	}
-	// A copy of one file that can be read from a folder where nothing may be written.
-	return errors.Join(copied.script("PRAGMA journal_mode = DELETE"), copied.close())
+	return errors.Join(copied.finish(), copied.close())
+}
+
+// finish drops the free pages, which may hold what was removed, and makes the copy one file
+// that can be read from a folder where nothing may be written.
+func (c *conn) finish() error {
+	if err := c.query("PRAGMA incremental_vacuum", func([]val) error { return nil }); err != nil {
+		return err
+	}
+	return c.script("PRAGMA journal_mode = DELETE")
 }
 
 // between runs f in the committer's goroutine, in no transaction.

@@ -109,3 +109,34 @@ func TestABackupIsAFileOfItsOwn(t *testing.T) {
 		t.Fatalf("versions in the header %v, want 1: no journal beside it (%v)", b[18:20], err)
 	}
 }
+
+// What retention removed lies in free pages until they are reclaimed: a backup leaves them out.
+func TestABackupHoldsNothingThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	db := opened(t, t.TempDir(), Options{})
+	const word = "REMOVED-FOR-GOOD"
+	for i := range 40 {
+		a := arrival("s", fmt.Sprint(i))
+		a.Body = []byte(strings.Repeat(word+" ", 2000))
+		a.Events[0].Jobs = nil
+		accept(t, db, a)
+	}
+	accept(t, db, arrival("s", "stays", "app"))
+	if p, err := db.Purge(t.Context(), store.PurgeRule{Now: t0.AddDate(1, 0, 0), Age: time.Hour, Work: 1 << 20}); err != nil || p.Deliveries != 40 {
+		t.Fatalf("%+v %v", p, err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := db.Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(b), word); n > 0 {
+		t.Errorf("the copy holds %d times what was removed", n)
+	}
+	if len(b) > 1<<20 {
+		t.Errorf("the copy has %d bytes, free pages and all", len(b))
+	}
+}

@@ -49,9 +49,10 @@ type DB struct {
 
 	w           *writer // of the committer's goroutine alone, as is
 	file, wal   engine.Named
-	lost        bool // one of them is: nothing is written any more
-	doubted     bool // the journal may read as what the disk does not have: a sync failed, or an earlier process ended
-	journalHeld bool // by another program's read; it was told
+	walSize     int64 // after the last commit
+	lost        bool  // one of them is: nothing is written any more
+	doubted     bool  // the journal may read as what the disk does not have: a sync failed, or an earlier process ended
+	journalHeld bool  // by another program's read; it was told
 	readers     readers
 
 	copies   sync.Mutex // held by a backup
@@ -216,7 +217,11 @@ func (d *DB) named(c *conn) error {
 	if _, err := c.number("SELECT count(*) FROM sqlite_schema"); err != nil { // opens the journal
 		return err
 	}
-	if d.lost = d.lost || d.file.Known() && !d.file.Kept(); d.lost {
+	if d.file.Known() && !d.lost {
+		_, kept := d.file.Kept()
+		d.lost = !kept
+	}
+	if d.lost {
 		return engine.ErrReplaced
 	}
 	if err := engine.SyncNames(d.dir); err != nil {
@@ -228,6 +233,14 @@ func (d *DB) named(c *conn) error {
 	}
 	d.wal, err = engine.NameOf(d.path + "-wal")
 	return err
+}
+
+// kept looks whether both files still have their names, and how long the journal is.
+func (d *DB) kept() bool {
+	_, file := d.file.Kept()
+	size, wal := d.wal.Kept()
+	d.walSize = size
+	return file && wal
 }
 
 // pragmas of the writer.

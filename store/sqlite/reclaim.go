@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -39,24 +38,23 @@ const (
 // boundJournal copies the journal back and empties it when it has grown too long: that a
 // reader holds on to an old state keeps the usual way, at every checkpointPages, from
 // doing so.
-func (d *DB) boundJournal() {
-	st, err := os.Stat(d.path + "-wal")
-	if err != nil || st.Size() < longJournal {
+func (d *DB) boundJournal(size int64) {
+	if size < longJournal {
 		d.journalHeld = false
 		return
 	}
 	age, wait := time.Second, 0
-	if st.Size() >= maxJournal {
+	if size >= maxJournal {
 		age, wait = 0, 100 // milliseconds: what was ended needs a moment to leave
 	}
 	if n := d.readers.end(age); n > 0 {
-		d.log.Warn("ended reads that kept the journal from being emptied", "reads", n, "journal", st.Size())
+		d.log.Warn("ended reads that kept the journal from being emptied", "reads", n, "journal", size)
 	} else if wait > 0 && d.journalHeld {
 		wait = 0 // someone else's read, an sqlite3 shell: it cannot be ended
 	}
-	err = d.w.truncateJournal(wait)
+	err := d.w.truncateJournal(wait)
 	if err != nil && wait > 0 && !d.journalHeld {
-		d.log.Warn("the journal cannot be emptied: another program reads the file", "err", err, "journal", st.Size())
+		d.log.Warn("the journal cannot be emptied: another program reads the file", "err", err, "journal", size)
 		d.journalHeld = true
 	}
 }

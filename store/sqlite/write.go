@@ -76,7 +76,7 @@ func (d *DB) commit(batch []*write) {
 			w.err = w.after(d.w)
 		}
 	}
-	d.boundJournal()
+	d.boundJournal(d.walSize)
 }
 
 // slow is how long a transaction may take before it is logged: the disk or the machine is
@@ -102,7 +102,7 @@ func (d *DB) transact(batch []*write, alone bool) error {
 		w.rollback()
 		return err
 	}
-	if d.lost = !d.file.Kept() || !d.wal.Kept(); d.lost {
+	if d.lost = !d.kept(); d.lost {
 		return engine.ErrReplaced // the commit went to a file without a name
 	}
 	took := time.Since(began)
