@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"web":             {"store", "provider", "effect", "access", "problem", "rule"},
 	"cli":             {"config", "provider", "store"},
 	"demo":            {"provider"},
+	"docs":            nil,                   // examples: they show the API from outside
 	"scripts/tools":   {"provider", "store"}, // they look at acuse from outside
 }
 

@@ -37,8 +37,9 @@ func run(ctx context.Context, args []string) int {
 		Demo: func(ctx context.Context, o cli.DemoOptions) error {
 			return runDemo(ctx, o.For, o.Language, o.Stdout)
 		},
-		Check:  check,
-		Copies: cli.Copies{Verify: verify, Restore: restore, Migrate: migrate, Sealed: keep.ErrSealed, Foreign: keep.ErrNoBackup},
+		Check:   check,
+		Workers: workers,
+		Copies:  cli.Copies{Verify: verify, Restore: restore, Migrate: migrate, Sealed: keep.ErrSealed, Foreign: keep.ErrNoBackup},
 	}, args)
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	Check func(c *config.Config) ([]config.Warning, config.Problems)
 	// Copies work on data files without a server.
 	Copies Copies
+	// Workers handle the jobs that pull and listen fetch.
+	Workers Workers
 
 	Stdin    io.Reader
 	Stdout   io.Writer
@@ -87,7 +89,7 @@ func New(o Options) *cobra.Command { return newApp(o).root() }
 func Run(ctx context.Context, o Options, args []string) int {
 	a := newApp(o)
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(splitExec(args))
 	err := root.ExecuteContext(ctx)
 	var f *failure
 	switch {
@@ -177,7 +179,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.checkCommand(), a.configCommand(), a.demoCommand(), a.versionCommand(), a.healthCommand(),
 		a.statusCommand(), a.listCommand(), a.showCommand(), a.bodyCommand(), a.tailCommand(),
 		a.resendCommand(), a.cancelCommand(), a.deadCommand(), a.rejectionsCommand(), a.releaseCommand(),
-		a.testCommand(), a.sourceCommand(), a.destinationsCommand(), a.laneCommand("pause"), a.laneCommand("resume"), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.exportCommand(), a.importCommand(), a.providerCommand(),
+		a.pullCommand(), a.listenCommand(), a.testCommand(), a.sourceCommand(), a.destinationsCommand(), a.laneCommand("pause"), a.laneCommand("resume"), a.tokenCommand(), a.userCommand(), a.setupLinkCommand(), a.backupCommand(), a.eraseCommand(), a.verifyCommand(), a.restoreCommand(), a.migrateCommand(), a.exportCommand(), a.importCommand(), a.providerCommand(),
 	)
 	a.localize(root)
 	return root

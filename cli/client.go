@@ -15,14 +15,16 @@ import (
 // maxAnswer bounds what is read of an answer that is no body or stream.
 const maxAnswer = 64 << 20
 
-// client talks to the running server over its socket.
+// client talks to the running server over its socket, or to one elsewhere.
 type client struct {
-	app  *app
-	http *http.Client
+	app   *app
+	http  *http.Client
+	base  string // address of the server
+	token string // empty on the socket
 }
 
 func (a *app) client() *client {
-	return &client{app: a, http: &http.Client{Transport: &http.Transport{
+	return &client{app: a, base: "http://localhost", http: &http.Client{Transport: &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx) },
 		DisableCompression: true,
 	}}}
@@ -42,12 +44,15 @@ func (c *client) open(ctx context.Context, method, path string, in any, header .
 		}
 		body = bytes.NewReader(b)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, err
 	}
 	if in != nil && !streams {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -110,7 +115,7 @@ func (a *app) refused(resp *http.Response) error {
 	if err != nil || json.Unmarshal(b, &p) != nil {
 		p.Title = resp.Status
 	}
-	f := &failure{code: exitFailed, what: clean(p.Title), why: clean(p.Detail)}
+	f := &failure{code: exitFailed, what: clean(p.Title), why: clean(p.Detail), status: resp.StatusCode}
 	if resp.StatusCode == http.StatusNotFound {
 		f.code = exitNotFound
 	}

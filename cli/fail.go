@@ -24,6 +24,8 @@ type failure struct {
 	what string // empty: everything was said already
 	why  string
 	todo string
+
+	status int // of an answer of the API; 0: there was none
 }
 
 func (f *failure) Error() string {

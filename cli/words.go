@@ -25,6 +25,8 @@ var examples = map[string]string{
 	"show":                "  acuse show 10482\n  acuse show 10482 --json",
 	"body":                "  acuse body 10482\n  acuse body 10482 > event.json",
 	"tail":                "  acuse tail\n  acuse tail --source stripe --body",
+	"pull":                "  acuse pull agent --exec ./handle.sh\n  acuse pull agent --server https://acuse.example --token-file token.txt --concurrency 4 --exec ./handle.sh",
+	"listen":              "  acuse listen http://127.0.0.1:3000/webhooks --destination dev\n  acuse listen http://127.0.0.1:3000/ --destination dev --server https://acuse.example",
 	"resend":              "  acuse resend 10482\n  acuse resend --state dead --destination app --since 2h",
 	"cancel":              "  acuse cancel 10482\n  acuse cancel 10482 --destination app",
 	"dead":                "  acuse dead\n  acuse dead --json",

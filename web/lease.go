@@ -37,6 +37,11 @@ type leased struct {
 	EventID  string          `json:"event_id"`
 	Type     string          `json:"type"`
 	Key      string          `json:"idempotency_key"`
+	Resource string          `json:"resource"`
+	Received string          `json:"received_at"`
+	Method   string          `json:"method"`
+	Resend   bool            `json:"resend"`
+	Test     bool            `json:"test"`
 	Headers  json.RawMessage `json:"headers"`
 	Body     []byte          `json:"body_base64"`
 }
@@ -148,6 +153,7 @@ func (p *Pull) give(ctx context.Context, list []store.Lease, q store.LeaseQuery)
 		out = append(out, leased{
 			Job: l.Job, Lease: leaseText(l.Token, q.Now), Until: stamp(l.Until), Attempt: l.Attempt, Delivery: l.Delivery.ID,
 			Source: l.Delivery.Source, EventID: l.Delivery.EventID, Type: l.Delivery.Type, Key: l.Key,
+			Resource: l.Delivery.Resource, Received: stamp(l.Delivery.ReceivedAt), Method: l.Payload.Method, Resend: l.Resend, Test: l.Delivery.Test,
 			Headers: headers, Body: body,
 		})
 	}

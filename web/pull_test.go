@@ -150,10 +150,11 @@ func TestLeaseAnswersWithJobAndPayload(t *testing.T) {
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, httptest.NewRequest("POST", "/api/v1/jobs/lease", strings.NewReader(`{"destination":"agent","max":2,"ttl_seconds":30}`)))
 	lease := leaseText(1, now)
+	const rest = `"resource":"","received_at":"0001-01-01T00:00:00.000Z","method":"","resend":false,"test":false,`
 	want := `{"jobs":[` +
-		`{"job":1,"lease":"` + lease + `","lease_until":"2026-01-01T00:00:30.005Z","attempt":1,"delivery":10001,"source":"s","event_id":"e1","type":"t","idempotency_key":"s:e1:agent",` +
+		`{"job":1,"lease":"` + lease + `","lease_until":"2026-01-01T00:00:30.005Z","attempt":1,"delivery":10001,"source":"s","event_id":"e1","type":"t","idempotency_key":"s:e1:agent",` + rest +
 		`"headers":HEADERS,"body_base64":"` + base64.StdEncoding.EncodeToString([]byte("\xff{}")) + `"},` +
-		`{"job":2,"lease":"` + lease + `","lease_until":"2026-01-01T00:00:30.005Z","attempt":1,"delivery":10002,"source":"s","event_id":"e2","type":"t","idempotency_key":"s:e2:agent",` +
+		`{"job":2,"lease":"` + lease + `","lease_until":"2026-01-01T00:00:30.005Z","attempt":1,"delivery":10002,"source":"s","event_id":"e2","type":"t","idempotency_key":"s:e2:agent",` + rest +
 		`"headers":{},"body_base64":"` + base64.StdEncoding.EncodeToString([]byte("[b]")) + `"}]}` + "\n"
 	got := w.Body.String()
 	var read struct {
