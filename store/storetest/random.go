@@ -54,6 +54,7 @@ type pair struct {
 	now             time.Time
 	leased          []store.Lease // the latest ones handed out, lost ones too
 	events, crashes int
+	steps           int // so far, the one under way too
 }
 
 func (p *pair) start() {
@@ -96,6 +97,7 @@ var lots = func() (list []int) {
 func (p *pair) step() {
 	act := acts[rapid.SampledFrom(lots).Draw(p.T, "act")]
 	p.Logf("%s", act.name)
+	p.steps++
 	act.do(p)
 	p.equal("totals", p.counted(), p.m.totals())
 }
@@ -109,21 +111,21 @@ func (p *pair) counted() store.Totals {
 
 func (p *pair) must(err error) {
 	if err != nil {
-		p.Fatalf("%+v", err)
+		p.Fatalf("step %d: %+v", p.steps, err)
 	}
 }
 
 // equal holds what the engine said against what the model says.
 func (p *pair) equal(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
-		p.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+		p.Fatalf("step %d: %s:\n got %+v\nwant %+v", p.steps, what, got, want)
 	}
 }
 
 // agree holds errors against each other.
 func (p *pair) agree(what string, got, want error) {
 	if !errors.Is(got, want) {
-		p.Fatalf("%s: got %v, want %v", what, got, want)
+		p.Fatalf("step %d: %s: got %v, want %v", p.steps, what, got, want)
 	}
 }
 
