@@ -82,7 +82,7 @@ var acts = []struct {
 	{"look", 24, (*pair).look}, {"accept", 56, (*pair).accept}, {"lease", 48, (*pair).lease}, {"settle", 56, (*pair).settle}, {"wait", 24, (*pair).wait},
 	{"renew", 16, (*pair).renew}, {"expire", 20, (*pair).expire}, {"end", 4, (*pair).end}, {"resend", 16, (*pair).resend}, {"as new", 4, (*pair).asNew},
 	{"cancel", 8, (*pair).cancel}, {"release", 12, (*pair).release}, {"list", 16, (*pair).list}, {"purge", 8, (*pair).purge}, {"shift", 4, (*pair).shift},
-	{"reopen", 1, (*pair).reopen}, {"crash", 2, (*pair).crash},
+	{"reopen", 1, (*pair).reopen}, {"crash", 2, (*pair).crash}, {"edge", 4, (*pair).edge},
 }
 
 var lots = func() (list []int) {
@@ -268,6 +268,29 @@ func (p *pair) wait() {
 	if p.chance(10) {
 		p.now = p.now.Add(10 * day)
 	}
+}
+
+// edge sends a key's event again at the very moment when the key runs out, or a millisecond
+// before: chance alone would hardly meet it.
+func (p *pair) edge() {
+	var near []modelKey
+	for k, c := range p.m.keys {
+		if left := c.expires.Sub(p.now); left > 0 && left <= time.Hour {
+			near = append(near, k)
+		}
+	}
+	if len(near) == 0 {
+		return
+	}
+	slices.SortFunc(near, func(a, b modelKey) int { return strings.Compare(a.source+" "+a.id, b.source+" "+b.id) })
+	k := near[p.number("key", len(near)-1)]
+	p.now = p.m.keys[k].expires.Add(-time.Duration(p.number("before", 1)) * time.Millisecond)
+	e := p.event(k.source)
+	e.ID, e.Jobs = k.id, nil
+	a := store.Arrival{Source: k.source, Provider: "stripe", ReceivedAt: p.now, Method: "POST", Target: "/in", Header: []byte("{}"), Body: []byte("again"), Events: []store.Event{e}}
+	out, err := p.s.Accept(Background, a)
+	p.must(err)
+	p.equal("outcomes at the edge", out, p.m.accept(a))
 }
 
 func (p *pair) expire() {
