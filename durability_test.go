@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -109,6 +110,8 @@ func TestDUR02(t *testing.T) {
 	if s.slowest > time.Second {
 		t.Logf("the slowest refusal took %v", s.slowest) // the machine's business; the budget is the bench's
 	}
+	// The journal is emptied now and then, which leaves room for a moment: take it.
+	occupy(t, filepath.Join(p.Dir, "data", "other"))
 	p.login().open("/").is(t, 200, "Storage is full")
 	if r := p.must("GET", "http://"+p.Admin+"/metrics", nil); !strings.Contains(string(r.Body), "acuse_store_writable 0") {
 		t.Error("the metrics do not say that nothing can be written")
@@ -131,6 +134,27 @@ func TestDUR02(t *testing.T) {
 	}
 	until(t, "a person was told before", func() bool { return hook.times("") > 0 })
 	p.api("POST", "/api/v1/check", map[string]any{"full": true}).is(t, 200, `"problems":[]`)
+}
+
+// occupy is another program's file that leaves 128 KiB of a volume, well below the floor.
+func occupy(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size := int64(0)
+	for chunk := make([]byte, 16<<10); ; size += int64(len(chunk)) {
+		if _, err := f.Write(chunk); errors.Is(err, syscall.ENOSPC) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Truncate(max(0, size-128<<10)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // filler posts events of 8 KB and remembers what was acknowledged.

@@ -59,6 +59,9 @@ func FuzzMultipart(f *testing.F) {
 	f.Add(ct, "--xx\nContent-Disposition: form-data; name=\"a\"\n\n1\n--xx--")
 	f.Add(ct, "--xx\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--xxy\r\n--xx--")
 	f.Add(ct, "--xx\r\nContent-Disposition: form-data; name=\"a\"; filename=\"\"\r\n\r\n1\r\n--xx--")
+	f.Add(ct, "--xx\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--xx--\n\r")
+	f.Add(ct, "--xx\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--xx--\r\nepilogue")
+	f.Add(ct, "--xx\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: a\x01b\r\n\r\n1\r\n--xx--")
 	f.Fuzz(func(t *testing.T, contentType, text string) {
 		var p pairs
 		if !p.plainParts(contentType, text) {

@@ -61,7 +61,8 @@ func (p *pairs) plainParts(contentType, text string) bool {
 	for n := 0; ok && n < maxParts; n++ {
 		var part string
 		if rest, ok = strings.CutPrefix(rest, crlf); !ok {
-			return strings.HasPrefix(rest, "--") && n > 0 && strings.Trim(rest[2:], crlf) == ""
+			end, last := strings.CutPrefix(rest, "--")
+			return last && n > 0 && (end == "" || strings.HasPrefix(end, crlf))
 		}
 		if part, rest, ok = strings.Cut(rest, delimiter); !ok {
 			return false
